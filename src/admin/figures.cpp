@@ -23,6 +23,8 @@ std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& syn
             {"children_told", sync.children_told},
             {"allowances_reported", sync.allowances_reported},
             {"allowances_granted", sync.allowances_granted},
+            {"windows_reported", sync.windows_reported},
+            {"windows_granted", sync.windows_granted},
             {"quiet_received", sync.quiet_received},
             {"quiet_resent", sync.quiet_resent},
             {"orders_put_off", sync.orders_put_off},
@@ -124,13 +126,23 @@ QuotaFigures to_figures(const limiter::DefinitionStatistics& statistics) {
                          .overflowed = statistics.overflowed,
                          .waited = statistics.waited,
                          .limits = {}};
-    for (const auto& limit : statistics.limits) {
-        if (limit.is_concurrency()) {
-            figures.concurrency = limit.amount;
-            figures.in_flight = statistics.in_flight;
-            figures.allowance = statistics.allowance;
-        } else {
-            figures.limits.push_back(limit_figures(limit));
+    WEIR_ASSERT(statistics.limits.size() <= statistics.counted.size());
+    for (std::size_t i = 0; i < statistics.limits.size(); ++i) {
+        const limiter::RateLimit& limit = statistics.limits[i];
+        switch (limit.kind) {
+            case limiter::LimitKind::rate:
+                figures.limits.push_back(limit_figures(limit));
+                break;
+            case limiter::LimitKind::window:
+                figures.windows.push_back({.unit = std::string(to_string(limit.unit)),
+                                           .period = config::format_window_length(limit.period),
+                                           .amount = limit.amount,
+                                           .here = statistics.counted[i]});
+                break;
+            case limiter::LimitKind::concurrency:
+                figures.concurrency = limit.amount;
+                figures.in_flight = statistics.counted[i];
+                break;
         }
     }
     return figures;
@@ -183,6 +195,9 @@ ClusterFigures to_figures(const engine::EngineStatistics& statistics) {
                            .fair_parents = statistics.fair_parents,
                            .fair_children = statistics.fair_children,
                            .told_allowances = statistics.told_allowances,
+                           .used_windows = statistics.used_windows,
+                           .kept_windows = statistics.kept_windows,
+                           .clock_difference_seconds = to_seconds(statistics.clock_difference),
                            .divided_limits = statistics.divided_limits,
                            .cells = statistics.cells,
                            .hot_limits = statistics.hot_limits,

@@ -65,12 +65,20 @@ std::size_t page_bytes(const QuotaFigures& figures, std::size_t name_bytes) {
         bytes += kLimitLineBytes + name_bytes + limit.unit.size() + limit.period.size() +
                  value_bytes(limit.rate);
     }
+    for (const auto& window : figures.windows) {
+        // weir_quota_window_limit{quota="",unit="",period=""}, and the same of _admitted and
+        // _allowance
+        constexpr std::size_t kWindowLineBytes = 166;
+        bytes += kWindowLineBytes + 3 * (name_bytes + window.unit.size() + window.period.size()) +
+                 value_bytes(window.amount) + value_bytes(window.here.count) +
+                 value_bytes(window.here.allowance);
+    }
     if (figures.concurrency) {
         // weir_quota_concurrency_limit{quota=""}, weir_quota_in_flight{quota=""} and
         // weir_quota_concurrency_allowance{quota=""}
         constexpr std::size_t kConcurrencyLineBytes = 117;
         bytes += kConcurrencyLineBytes + 3 * name_bytes + value_bytes(*figures.concurrency) +
-                 value_bytes(figures.in_flight) + value_bytes(figures.allowance);
+                 value_bytes(figures.in_flight.count) + value_bytes(figures.in_flight.allowance);
     }
     return bytes;
 }

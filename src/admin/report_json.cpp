@@ -86,13 +86,22 @@ Json to_json(const QuotaHistoryRow& row) {
     return value;
 }
 
-/// What bounds the limit: a rate, or a number of requests in flight.
+/// What bounds the limit: a rate, a number of requests in flight, or an amount in each window.
 Json bounds_of(const engine::LimitReport& limit) {
-    if (limit.in_flight) {
+    if (limit.kind == limiter::LimitKind::concurrency) {
         return {{"unit", limit.unit},
                 {"concurrency", finite(limit.high)},
-                {"in_flight", finite(*limit.in_flight)},
-                {"allowance", finite(limit.allowance)}};
+                {"in_flight", finite(limit.counted->count)},
+                {"allowance", finite(limit.counted->allowance)}};
+    }
+    if (limit.kind == limiter::LimitKind::window) {
+        return {{"unit", limit.unit},
+                {"period", config::format_window_length(limit.period)},
+                {"window", finite(limit.high)},
+                {"admitted_here", finite(limit.counted->count)},
+                {"allowance", finite(limit.counted->allowance)},
+                {"window_end", limit.window_end == 0 ? Json(nullptr) : Json(limit.window_end)},
+                {"ends_in_seconds", to_seconds(limit.window_left)}};
     }
     return {{"unit", limit.unit},
             {"period", config::format_duration(limit.period)},

@@ -23,6 +23,7 @@
 #include "definitions/store.h"
 #include "engine/engine.h"
 #include "limiter/definition.h"
+#include "limiter/statistics.h"
 
 namespace weir::admin {
 
@@ -92,6 +93,15 @@ struct QuotaLimitFigures {
     double rate = 0;     // weight per second
 };
 
+/// A limit of windows, of a definition: the weight that each window admits, and of this process,
+/// over all instances, what it has admitted in the present ones and how much it may admit.
+struct WindowFigures {
+    std::string unit;
+    std::string period;
+    double amount = 0;
+    limiter::CountedHere here;
+};
+
 /// The figures of one definition: counters are summed over its instances, gauges are means weighted
 /// by the offered rates. Weights are in the unit of its first limit.
 struct QuotaFigures {
@@ -113,11 +123,10 @@ struct QuotaFigures {
     /// Requests that were admitted after they had waited for their turn.
     std::uint64_t waited = 0;
     std::vector<QuotaLimitFigures> limits;
+    std::vector<WindowFigures> windows{};
     /// The most requests that may be in flight at once, if the quota has such a limit.
     std::optional<double> concurrency{};
-    /// Those that are in flight in this process under such a limit; 0 without one.
-    double in_flight = 0;
-    double allowance = 0;  // how many of them there may be in this process
+    limiter::CountedHere in_flight{};  // under such a limit
 };
 
 /// The figures of the limiter.
@@ -191,6 +200,10 @@ struct ClusterFigures {
     std::uint64_t fair_parents = 0;
     std::uint64_t fair_children = 0;
     std::uint64_t told_allowances = 0;
+    /// Limits whose present window was used here, and those whose counts this sidecar keeps.
+    std::uint64_t used_windows = 0;
+    std::uint64_t kept_windows = 0;
+    double clock_difference_seconds = 0;  // this machine's wall clock less the fleet's
     std::uint64_t divided_limits = 0;
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;

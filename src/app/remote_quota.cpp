@@ -86,9 +86,13 @@ std::vector<std::string> live_row(const Json& limit) {
     for (const Json& owner : limit.value("owners", Json::array())) {
         owners += (owners.empty() ? "" : " ") + owner.get<std::string>();
     }
-    const bool counts = limit.contains("in_flight");
-    const std::string most = short_number(number_of(limit, "concurrency"));
-    return {counts ? "in flight" : text_of(limit, "unit") + "/" + text_of(limit, "period"),
+    const bool window = limit.contains("window");
+    const bool counts = limit.contains("in_flight") || window;
+    const std::string most = short_number(number_of(limit, window ? "window" : "concurrency"));
+    const std::string per = text_of(limit, "unit") + "/" + text_of(limit, "period");
+    return {window   ? per + " window"
+            : counts ? "in flight"
+                     : per,
             short_number(number_of(limit, "level")),
             counts ? most : short_number(number_of(limit, "low")),
             counts ? most : short_number(number_of(limit, "high")),
@@ -96,6 +100,21 @@ std::vector<std::string> live_row(const Json& limit) {
             short_number(number_of(limit, "discard_probability")),
             text_of(limit, "fleet_wide"),
             owners.empty() ? "-" : owners};
+}
+
+/// What a limit of windows has admitted on the sidecar, and when the window ends; empty for others.
+std::string window_text(const Json& limit) {
+    if (!limit.contains("window")) {
+        return {};
+    }
+    std::string text = "window of " + text_of(limit, "period") + ": admitted here " +
+                       short_number(number_of(limit, "admitted_here")) + " " +
+                       text_of(limit, "unit") + ", of at most " +
+                       short_number(number_of(limit, "allowance"));
+    if (limit.contains("window_end") && limit["window_end"].is_number()) {
+        text += ", ends in " + short_number(std::ceil(number_of(limit, "ends_in_seconds"))) + " s";
+    }
+    return text + "\n";
 }
 
 std::string live_text(const Json& report) {
@@ -119,6 +138,7 @@ std::string live_text(const Json& report) {
             text += "in flight here " + short_number(number_of(limit, "in_flight")) +
                     " requests, of at most " + short_number(number_of(limit, "allowance")) + "\n";
         }
+        text += window_text(limit);
     }
     if (const double waiting = number_of(report["live"], "waiting_requests"); waiting > 0) {
         text += "waiting here " + short_number(waiting) + " requests, for their turn\n";

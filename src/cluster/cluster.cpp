@@ -262,6 +262,7 @@ class Cluster::Driver {
         } else {
             receive();
         }
+        engine_.set_wall_clock(net::unix_time() - now.time_since_epoch());
         engine_.tick(now);
         net::move_forward(engine_.take_clock_lag());
         flush();

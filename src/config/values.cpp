@@ -435,14 +435,19 @@ std::string format_rate(const limiter::RateLimit& limit) {
     return format_amount(limit.amount, limit.unit) + "/" + period;
 }
 
+std::string format_window_length(Duration length) {
+    if (length == limiter::kMonth) {
+        return "month";
+    }
+    return length == std::chrono::weeks(1) ? "1w" : format_duration(length);
+}
+
 std::string format_window(const limiter::RateLimit& limit) {
-    if (limit.period == limiter::kMonth) {
-        return format_amount(limit.amount, limit.unit) + "/month";
+    std::string length = format_window_length(limit.period);
+    if (length.size() == 2 && length[0] == '1') {
+        length.erase(0, 1);
     }
-    if (limit.period == std::chrono::weeks(1)) {
-        return format_amount(limit.amount, limit.unit) + "/w";
-    }
-    return format_rate(limit);
+    return format_amount(limit.amount, limit.unit) + "/" + length;
 }
 
 std::string format_in_flight(const limiter::RateLimit& limit) {

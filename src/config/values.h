@@ -63,6 +63,8 @@ struct Burst {
 
 /// The format functions write a value so that the parse function for it reads it again.
 [[nodiscard]] std::string format_rate(const limiter::RateLimit& limit);
+/// Formats the length of a window: "1h", "1w", "month".
+[[nodiscard]] std::string format_window_length(Duration length);
 /// Formats the amount and the length of a window.
 [[nodiscard]] std::string format_window(const limiter::RateLimit& limit);
 /// Formats the amount of a limit of requests in flight: a whole number, if it is a valid one.

@@ -55,7 +55,7 @@ class Engine::Implementation {
     }
     [[nodiscard]] limiter::Limiter& limiter() { return limiter_; }
     [[nodiscard]] membership::Transport& transport() { return transport_; }
-    [[nodiscard]] const sync::CounterExchange& counters() const { return counters_; }
+    [[nodiscard]] sync::CounterExchange& counters() { return counters_; }
     [[nodiscard]] definitions::DefinitionStore& store() { return store_; }
     [[nodiscard]] definitions::DefinitionExchange& exchange() { return exchange_; }
     [[nodiscard]] BulkDefinitions& bulk() { return bulk_; }
@@ -298,6 +298,7 @@ void Engine::refused(const Endpoint& address, Instant now) {
     implementation_->refused(address, now);
 }
 void Engine::tick(Instant now) { implementation_->tick(now); }
+void Engine::set_wall_clock(Duration ahead) { implementation_->counters().set_wall_clock(ahead); }
 bool Engine::apply_definitions(Instant now) { return implementation_->apply_definitions(now); }
 Instant Engine::next_tick() const { return implementation_->next_tick(); }
 Duration Engine::take_clock_lag() { return implementation_->take_clock_lag(); }

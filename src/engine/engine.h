@@ -99,6 +99,10 @@ class Engine {
     /// provisionally taken for dead if the question is refused as well.
     void refused(const Endpoint& address, Instant now);
     void tick(Instant now);
+    /// Sets this machine's wall clock, by which windows begin and end: how much later the time
+    /// since 1970 is than the monotonic time. To be called before each tick(). A fleet goes by the
+    /// median of its members' clocks.
+    void set_wall_clock(Duration ahead);
     /// Puts changes of definitions in force now, and not with the next tick: the limiter decides
     /// about the next request by them. Returns whether there are more than a tick takes; these wait
     /// for the ticks or the next call.

@@ -97,9 +97,11 @@ std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::L
         status.low = each.parameters.low;
         status.high = each.parameters.high;
         status.level = each.level;
-        if (each.limit.is_concurrency()) {
-            status.in_flight = each.in_flight;
-            status.allowance = each.allowance;
+        status.kind = each.limit.kind;
+        if (!each.limit.is_rate()) {
+            status.counted = each.counted;
+            status.window_end = each.window_end;
+            status.window_left = each.window_left;
         }
         status.offered_rate = each.fleet_offered_rate;
         status.local_offered_rate = each.offered_rate;
@@ -107,8 +109,8 @@ std::optional<InstanceReport> report_quota(const ReportSources& from, limiter::L
         status.water_line = each.water_line;
         status.fleet_wide = each.limit.scope == limiter::Scope::fleet;
         const sync::LimitKey key = sync::key_of(name, each.limit.unit, each.limit.period);
-        // Each member knows its part of a limit of requests in flight by itself.
-        const bool owned = status.fleet_wide && !status.in_flight;
+        // Each member knows its part of a limit that only counts by itself.
+        const bool owned = status.fleet_wide && !status.counted;
         const sync::SyncedLimit* synced = owned ? from.counters.reporter().find(key) : nullptr;
         status.quiet = owned && from.counters.quiet().find(key) != nullptr;
         if (owned) {
@@ -143,6 +145,9 @@ EngineStatistics report_statistics(const ReportSources& from, Instant now) {
     statistics.fair_parents = from.counters.fair().parents();
     statistics.fair_children = from.counters.fair().children();
     statistics.told_allowances = from.counters.allowances().told();
+    statistics.used_windows = from.counters.windows().size();
+    statistics.kept_windows = from.counters.owned_windows().size();
+    statistics.clock_difference = from.counters.clock().difference();
     statistics.divided_limits = from.counters.divided().size();
     statistics.cells = from.counters.owner().cells();
     statistics.hot_limits = from.counters.hot().size();

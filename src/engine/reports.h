@@ -13,6 +13,7 @@
 #include "base/endpoint.h"
 #include "base/instant.h"
 #include "engine/statistics.h"
+#include "limiter/statistics.h"
 
 namespace weir::limiter {
 class Limiter;
@@ -76,10 +77,13 @@ struct LimitReport {
     double local_offered_rate = 0;
     double discard_probability = 0;
     double water_line = 0;  // of a quota that sheds fairly; 0 = none
-    /// Of a limit of requests in flight: those of this process. Such a limit has no period and no
-    /// rate, and its level also has what is kept for other members.
-    std::optional<double> in_flight{};
-    double allowance = 0;  // how many of them there may be in this process
+    /// Of a limit that only counts: the requests in flight in this process (then the period is 0),
+    /// or what it admitted in the present window. Such a limit has no rate, and its level also has
+    /// what is kept for other members.
+    std::optional<limiter::CountedHere> counted{};
+    limiter::LimitKind kind = limiter::LimitKind::rate;
+    std::int64_t window_end = 0;  // of a window: the second since 1970; 0 = there is none now
+    Duration window_left{};       // until then
     bool fleet_wide = false;
     /// The limit is isolated, and the quota's `when_isolated` is in force.
     bool isolated = false;

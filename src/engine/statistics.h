@@ -48,6 +48,9 @@ struct EngineStatistics {
     std::uint64_t fair_children = 0;        // and the children whose rates are known
     std::uint64_t told_allowances = 0;      // of limits of requests in flight, by their owners
     std::uint64_t divided_limits = 0;       // such limits that this member divides
+    std::uint64_t used_windows = 0;         // limits whose present window was used here
+    std::uint64_t kept_windows = 0;         // and those whose counts this member keeps as an owner
+    Duration clock_difference{};            // this machine's wall clock less the fleet's
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;
     /// Limits that are isolated now, so that the quota's `when_isolated` is in force.

@@ -80,6 +80,10 @@ std::string_view name_of_counters(MessageType type) {
             return "allowance_report";
         case MessageType::allowance_grant:
             return "allowance_grant";
+        case MessageType::window_report:
+            return "window_report";
+        case MessageType::window_grant:
+            return "window_grant";
         default:
             return "unknown";
     }
@@ -109,6 +113,8 @@ std::string_view to_string(MessageType type) {
             return "obituary";
         case MessageType::hints:
             return "hints";
+        case MessageType::clock:
+            return "clock";
         case MessageType::delta:
         case MessageType::total:
         case MessageType::handover:
@@ -123,6 +129,8 @@ std::string_view to_string(MessageType type) {
         case MessageType::child_totals:
         case MessageType::allowance_report:
         case MessageType::allowance_grant:
+        case MessageType::window_report:
+        case MessageType::window_grant:
             return name_of_counters(type);
         case MessageType::definition_digest:
         case MessageType::definition_push:

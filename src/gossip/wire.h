@@ -33,6 +33,7 @@ enum class MessageType : std::uint8_t {
     member_list = 8,
     obituary = 9,  // "we have given you up": the receiver takes a new incarnation
     hints = 10,    // the hottest limits that shed, see sync/counter_exchange.h
+    clock = 13,    // the sender's wall clock, see sync/fleet_clock.h
     // counters, see sync/messages.h
     delta = 16,
     total = 17,
@@ -48,6 +49,8 @@ enum class MessageType : std::uint8_t {
     child_totals = 27,      // the answer: what the fleet was offered for them
     allowance_report = 28,  // what an origin has in flight, and how much it wants
     allowance_grant = 29,   // how many requests an origin may have in flight
+    window_report = 30,     // what a run has admitted in a window, and how much it wants
+    window_grant = 31,      // the answer: noted, or how much it may admit
     // definitions, see definitions/messages.h
     definition_digest = 32,
     definition_push = 33,

@@ -24,6 +24,7 @@
 #include "limiter/fleet_port.h"
 #include "limiter/instance_store.h"
 #include "limiter/thread_context.h"
+#include "limiter/windows.h"
 
 namespace weir::limiter {
 
@@ -34,12 +35,13 @@ struct QuickChain;
 class Admission {
   public:
     Admission(InstanceStore& store, const CompiledDefinitions& definitions, FleetPort& fleet,
-              FairShedding& fair, double max_weight)
+              FairShedding& fair, Windows& windows, double max_weight)
         : arrays_(store.arrays()),
           store_(store),
           definitions_(definitions),
           fleet_(fleet),
           fair_(fair),
+          windows_(windows),
           max_weight_(max_weight) {}
 
     // limiter.h says what these functions do.
@@ -75,6 +77,7 @@ class Admission {
                         Levels& levels);
     void collect_instance(std::uint32_t head, std::uint32_t below, const Weights& weights,
                           std::int64_t now, Levels& levels);
+    void open_window(Level& level, Levels& levels, std::int64_t now);
     void shed_fairly(Levels& levels, Level& level, std::uint32_t below, std::int64_t now) const;
     [[nodiscard]] double divide_below(Levels& levels, std::uint32_t branch, double p,
                                       std::int64_t now) const;
@@ -117,6 +120,8 @@ class Admission {
                             bool listening);
 
     // --- settle.cpp
+    [[nodiscard]] bool counts_still(const Charge& charge, const Bucket& bucket,
+                                    std::int64_t now) const;
     void give_places_back(const Places& places, double weight);
     [[nodiscard]] std::uint32_t charged_of(const LeafId& leaf, const Levels& levels) const;
     [[nodiscard]] std::uint32_t hold_chain(const LeafId& leaf);
@@ -131,6 +136,7 @@ class Admission {
     const CompiledDefinitions& definitions_;
     FleetPort& fleet_;
     FairShedding& fair_;
+    Windows& windows_;
     const double max_weight_;
 };
 

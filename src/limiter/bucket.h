@@ -19,6 +19,7 @@
 #include "limiter/in_flight.h"
 #include "limiter/record.h"
 #include "limiter/view_record.h"
+#include "limiter/window.h"
 
 namespace weir::limiter {
 
@@ -64,8 +65,8 @@ struct Bucket {
 
 /// A level at one instant, with what is needed to charge it.
 struct Reading {
-    /// Clamped to [floor, ceiling]. Of a limit of requests in flight: those of this process, and
-    /// what is kept for other members.
+    /// Clamped to [floor, ceiling]. Of a limit that only counts: what this process has, and what is
+    /// kept for other members.
     double level = 0;
     double raw = 0;             // record.level as read
     double drift = 0;           // level - raw, before clamping; 0 if not settled
@@ -153,6 +154,11 @@ void remove_view(const Bucket& bucket, double renewed);
 [[nodiscard]] bool charge_slowly(const Bucket& bucket, double weight, bool judge, std::int64_t now);
 void renew_if_free(const Bucket& bucket, std::int64_t now);
 
+/// How much of a limit that only counts is kept for other members.
+[[nodiscard]] inline double kept_back(const LimitRecord& record, const LimitParameters& limit) {
+    return limit.window ? kept_in_window(record, limit) : kept_for_others(record, limit);
+}
+
 /// Reads the record once; `level` is left to look_at().
 [[nodiscard]] inline Reading read_line(const Bucket& bucket, std::int64_t now) {
     const LimitRecord& record = bucket.record;
@@ -190,8 +196,8 @@ inline Reading look_at(const Bucket& bucket, std::int64_t now) {
         reading.drift = 0;
     }
     const LimitParameters& limit = bucket.limit.parameters;
-    if (limit.in_flight) [[unlikely]] {
-        reading.level += kept_for_others(bucket.record, limit);
+    if (limit.only_counts()) [[unlikely]] {
+        reading.level += kept_back(bucket.record, limit);
     } else if (reading.level < 0 && !limit.edge()) {
         reading.level = 0;
     } else if (reading.level < 0 || reading.level > limit.high) {

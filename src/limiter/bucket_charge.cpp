@@ -42,12 +42,26 @@ double highest_of_edge(const Bucket& bucket, double weight) {
     return limit.low - std::min(weight, limit.low);
 }
 
+/// Adds weight to the level of a limit that only counts, if the level with what is kept for others
+/// is at most `highest`.
+bool take_room(LimitRecord& record, const LimitParameters& limit, double weight, double highest) {
+    WEIR_ASSERT(weight >= 0);
+    double old = record.level.load(kRelaxed);
+    do {
+        // Each time, because the allowance may have shrunk meanwhile.
+        if (old > highest - kept_back(record, limit) + kLevelSlack) {
+            return false;
+        }
+    } while (!record.level.compare_exchange_weak(old, old + weight, kRelaxed));
+    return true;
+}
+
 /// Adds weight to the level of now, but only if that is at most `highest`.
 bool add_to_level(const Bucket& bucket, double weight, double highest, std::int64_t now) {
     LimitRecord& record = bucket.record;
     const LimitParameters& limit = bucket.limit.parameters;
-    if (limit.in_flight) {
-        return take_places(record, limit, weight, highest);
+    if (limit.only_counts()) {
+        return take_room(record, limit, weight, highest);
     }
     Reading reading = look_at(bucket, now);
     double old = reading.raw;
@@ -90,7 +104,7 @@ bool add_to_level(const Bucket& bucket, double weight, double highest, std::int6
 void bring_near(const Bucket& bucket, double weight, std::int64_t now) {
     constexpr std::int64_t kFar = 1'000'000'000;
     const bool heavy = weight > debt(bucket.limit.parameters, typical_of(bucket.record));
-    if (heavy && !bucket.limit.parameters.in_flight &&
+    if (heavy && !bucket.limit.parameters.only_counts() &&
         now - bucket.record.anchor.load(kRelaxed) > kFar) {
         renew_if_free(bucket, now);
     }
@@ -138,9 +152,9 @@ void note_weight(const Bucket& bucket, double weight, std::int64_t now) {
 
 void note_heaviest(const Bucket& bucket, double weight, std::int64_t now) {
     LimitRecord& record = bucket.record;
-    // W has an effect only where it is above the debt (see ceiling()). What is in flight has no W.
+    // W has an effect only where it is above the debt (see ceiling()). What only counts has no W.
     const LimitParameters& limit = bucket.limit.parameters;
-    if (limit.in_flight || weight <= debt(limit, typical_of(record))) {
+    if (limit.only_counts() || weight <= debt(limit, typical_of(record))) {
         return;
     }
     const double seconds = seconds_between(record.anchor.load(kRelaxed), now);
@@ -195,7 +209,7 @@ void give_back(const Bucket& bucket, double weight, std::int64_t now) {
     uncharge(bucket, weight, now);
     if (bucket.view != nullptr) {
         add(bucket.view->refunded, weight);
-    } else {
+    } else if (!bucket.limit.parameters.only_counts()) {
         (void)add_pending(bucket.record, 0, -weight, false);
     }
 }

@@ -159,8 +159,8 @@ double move_line(const Bucket& bucket, double renewed, double level) {
 double renew(const Bucket& bucket, std::int64_t now) {
     LimitRecord& record = bucket.record;
     WEIR_ASSERT(is_locked(record));
-    if (bucket.limit.parameters.in_flight) {
-        return look_at(bucket, now).level;  // it has no line: only requests change it
+    if (bucket.limit.parameters.only_counts()) {
+        return look_at(bucket, now).level;  // it has no line
     }
     const std::int64_t anchor = record.anchor.load(kRelaxed);
     const double seconds = seconds_between(anchor, now);

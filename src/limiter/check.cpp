@@ -98,7 +98,7 @@ double Admission::divide_below(Levels& levels, std::uint32_t branch, double p,
         const Visited& visited = levels.quota[at - 1];
         Level* const own =
             std::find_if(levels.level.begin(), levels.level.end(), [&](const Level& one) {
-                return one.head == branch && !one.limit().parameters.in_flight;
+                return one.head == branch && !one.limit().parameters.only_counts();
             });
         if (visited.head != branch || own == levels.level.end() || !own->enforce) {
             break;
@@ -172,17 +172,28 @@ void Admission::collect_instance(std::uint32_t head, std::uint32_t below, const 
                                          ? 1.0  // a request is in flight once, whatever it weighs
                                          : weight_of(limit->unit, weights, levels.response_bytes),
                                      0.0, definition, id, head, 1.0, enforces);
+            if (limit->parameters.window) [[unlikely]] {
+                open_window(level, levels, now);
+            }
             level.reading = read_bucket(level.bucket, now);
             level.p = discard_probability(level.bucket, level.reading, level.weight, now);
             if (refuses) [[unlikely]] {
                 level.p = 1;
-            } else if (level.p > 0 && !limit->parameters.in_flight) [[unlikely]] {
+            } else if (level.p > 0 && !limit->parameters.only_counts()) [[unlikely]] {
                 shed_fairly(levels, level, below, now);
             }
             levels.any_chance = levels.any_chance || level.p > 0;
         }
         id = link >> 8;
     }
+}
+
+/// Makes the window of the level's limit the present one, before the level is read.
+[[gnu::noinline]] void Admission::open_window(Level& level, Levels& levels, std::int64_t now) {
+    // Where it fails, the earlier window goes on for this request.
+    (void)windows_.open(level.head, level.record(), level.limit(), now);
+    level.window_left = windows_.left(level.record(), now);
+    levels.any_window = true;
 }
 
 /// Collects the quota of an instance for its figures, and none of its limits.
@@ -389,6 +400,7 @@ Decision Admission::check_all(ThreadContext& thread, const Leaves& leaves, const
                                                CheckMode mode, const RequestFields* fields,
                                                Decision& decision) {
     WEIR_ASSERT(!leaves.empty() && leaves.size() <= kMaxLeaves);
+    decision.charge.admitted_at = now;
     Levels levels;
     levels.fields = fields;
     collect<true>(leaves[0], decision.charge.weights, now, levels);

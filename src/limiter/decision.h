@@ -197,7 +197,8 @@ struct Charge {
     std::uint32_t version = 0;  // the version of the definitions at that time
     float response_bytes = 0;   // the mean that stands for the response bytes
     Weights weights;
-    double units = 1;  // how many units of a Wish the weights are; 1 for a request
+    std::int64_t admitted_at = 0;  // when, in nanoseconds of the monotonic time line
+    double units = 1;              // how many units of a Wish the weights are; 1 for a request
     std::array<ChargedChain, kMaxLeaves - 1> others{};  // without a leaf: there is no such chain
     Places places;
     explicit operator bool() const {
@@ -246,8 +247,10 @@ struct Decision {
     double amount = 0;           // what the definition allows ...
     Duration period{};           // ... in this period; 0 for a limit of requests in flight
     double remaining = 0;        // whole units left below the low border after this request
-    Duration reset{};            // until the level is back at the low border; 0 if it is there
-    Duration retry_after{};      // max(1 s, reset); the answer adds jitter
+    /// Until the level is back at the low border, 0 if it is there; of a limit of windows in whole
+    /// seconds until the present one ends, counted from the second of the fleet's wall clock.
+    Duration reset{};
+    Duration retry_after{};  // max(1 s, reset); the answer adds jitter
     /// If refused: until every limit of the chain would admit such a request for certain, as long
     /// as nobody else is admitted meanwhile; below 0 when that cannot be said (a limit of 0, an
     /// isolated one, one of requests in flight).

@@ -26,15 +26,24 @@ double chance_of(const Bucket& bucket, const CompiledLimit& limit, const Reading
                : discard_probability(bucket, reading, typical_of(bucket.record), now);
 }
 
-/// How full the limit is: level over low or, of requests in flight, those of this process over the
-/// part of the limit that it may use.
+CountedHere counted_here(const LimitRecord& record, const LimitParameters& limit,
+                         const Reading& reading) {
+    WEIR_ASSERT(limit.only_counts());
+    const double allowance =
+        limit.window ? window_allowance(record, limit) : allowance_of(record, limit);
+    const double kept = limit.low - allowance;
+    return {std::max(0.0, reading.level - kept), allowance};
+}
+
+/// How full the limit is: level over low or, of one that only counts, what this process has over
+/// the part of the limit that it may use.
 double fullness(const Bucket& bucket, const CompiledLimit& limit, const Reading& reading) {
-    if (!limit.parameters.in_flight) {
+    if (!limit.parameters.only_counts()) {
         return std::max(0.0, reading.level) * limit.inverse_low;
     }
-    const double allowance = allowance_of(bucket.record, limit.parameters);
-    WEIR_ASSERT(allowance >= 0);
-    return in_flight_here(bucket.record) / std::max(1.0, allowance);
+    const CountedHere here = counted_here(bucket.record, limit.parameters, reading);
+    WEIR_ASSERT(here.allowance >= 0);
+    return here.count / std::max(1.0, here.allowance);
 }
 
 }  // namespace
@@ -79,8 +88,7 @@ void Figures::Gauges::fill(DefinitionStatistics& statistics) const {
     statistics.discard_probability_max = p_max;
     statistics.level_ratio_max = ratio_max;
     statistics.live_instances = instances;
-    statistics.in_flight = in_flight;
-    statistics.allowance = allowance;
+    statistics.counted = counts;
 }
 
 // --- slots ---------------------------------------------------------------------------------------
@@ -148,7 +156,7 @@ void Figures::gauge(std::uint32_t id, const CompiledDefinition& definition, std:
     double pass = 1;
     double ratio = 0;
     double offered = 0;
-    double allowance = 0;
+    Gauges counted;
     for (std::uint32_t i = id; i != 0; i = store_.record(i).next()) {
         LimitRecord& record = store_.record(i);
         const CompiledLimit* limit = definition.find(record.identity(), 0);
@@ -156,19 +164,23 @@ void Figures::gauge(std::uint32_t id, const CompiledDefinition& definition, std:
             continue;
         }
         const Bucket bucket{record, store_.view_of(record), in_force(*limit, record)};
-        const Reading reading = look_at(bucket, now);
+        const Reading reading = reading_of(bucket, now);
         pass *= 1 - chance_of(bucket, *limit, reading, now);
         ratio = std::max(ratio, fullness(bucket, *limit, reading));
         offered = std::max(offered, own_offered_rate(record, now) / typical_of(record));
-        if (limit->parameters.in_flight) {
-            gauges.in_flight += in_flight_here(record);
-            allowance += allowance_of(record, limit->parameters);
+        if (limit->parameters.only_counts()) {
+            const CountedHere here = counted_here(record, limit->parameters, reading);
+            const auto index = static_cast<std::size_t>(limit - definition.limits.data());
+            WEIR_ASSERT(index < counted.counts.size());
+            counted.counts[index].add(here);
         }
     }
     if (definition.overflow && offered < kNothing && !(ratio > 0)) {
         return;  // an overflow instance that has not been used yet
     }
-    gauges.allowance += allowance;
+    for (std::size_t i = 0; i < definition.limits.size(); ++i) {
+        gauges.counts[i].add(counted.counts[i]);
+    }
     gauges.add(1 - pass, ratio, offered);
 }
 
@@ -298,17 +310,30 @@ void Figures::for_each_statistics(Instant now,
     }
 }
 
+/// Reads the bucket. A window that has ended counts nothing more.
+Reading Figures::reading_of(const Bucket& bucket, std::int64_t now) const {
+    if (!bucket.limit.parameters.window || windows_.is_open(bucket.record, bucket.limit, now)) {
+        return look_at(bucket, now);
+    }
+    Reading reading;
+    reading.level = kept_in_window(bucket.record, bucket.limit.parameters);
+    return reading;
+}
+
 LimitStatus Figures::status_of(std::uint32_t id, const CompiledLimit& limit, std::int64_t now) {
     LimitRecord& record = store_.record(id);
     const Bucket bucket{record, store_.view_of(record), in_force(limit, record)};
-    const Reading reading = look_at(bucket, now);
+    const Reading reading = reading_of(bucket, now);
     LimitStatus status;
     status.parameters = limit.parameters;
     status.level = std::max(0.0, reading.level);
-    if (limit.parameters.in_flight) {
+    if (limit.parameters.only_counts()) {
         WEIR_ASSERT(limit.parameters.low == limit.parameters.high);
-        status.in_flight = in_flight_here(record);
-        status.allowance = allowance_of(record, limit.parameters);
+        status.counted = counted_here(record, limit.parameters, reading);
+    }
+    if (limit.parameters.window && windows_.is_open(record, limit, now)) {
+        status.window_end = window_end(record);
+        status.window_left = windows_.left(record, now);
     }
     status.offered_rate = own_offered_rate(record, now);
     status.has_view = bucket.view != nullptr && bucket.view->installed.load(kRelaxed);

@@ -10,12 +10,14 @@
 // Invariants: slot 0 is shared by all definitions beyond LimiterOptions::max_statistics. A slot
 // that is given to another definition counts from 0 for it.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "limiter/bucket.h"
 #include "limiter/compiled_definitions.h"
 #include "limiter/fair_shedding.h"
 #include "limiter/instance_store.h"
@@ -23,6 +25,7 @@
 #include "limiter/limiter_options.h"
 #include "limiter/statistics.h"
 #include "limiter/thread_contexts.h"
+#include "limiter/windows.h"
 
 namespace weir::limiter {
 
@@ -30,12 +33,13 @@ class Figures {
   public:
     Figures(InstanceStore& store, const CompiledDefinitions& definitions,
             const Instances& instances, const ThreadContexts& threads, const FairShedding& fair,
-            const LimiterOptions& options)
+            const Windows& windows, const LimiterOptions& options)
         : store_(store),
           definitions_(definitions),
           instances_(instances),
           threads_(threads),
           fair_(fair),
+          windows_(windows),
           options_(options) {}
 
     // --- slots, for edits of definitions ---------------------------------------------------------
@@ -76,8 +80,7 @@ class Figures {
         double weight = 0;  // sum of the offered rates
         double p_sum = 0;   // of the chances of refusing, weighted by the offered rates
         double p_max = 0;
-        double in_flight = 0;
-        double allowance = 0;
+        std::array<CountedHere, kMaxLimitsPerQuota> counts{};
         double ratio_sum = 0;  // of level/low, weighted by the offered rates
         double ratio_max = 0;
         std::uint32_t instances = 0;
@@ -97,6 +100,7 @@ class Figures {
     [[nodiscard]] DefinitionStatistics to_statistics(std::uint32_t slot, std::string_view name,
                                                      const CompiledDefinition* definition,
                                                      const Gauges& gauges) const;
+    [[nodiscard]] Reading reading_of(const Bucket& bucket, std::int64_t now) const;
     [[nodiscard]] LimitStatus status_of(std::uint32_t id, const CompiledLimit& limit,
                                         std::int64_t now);
 
@@ -105,6 +109,7 @@ class Figures {
     const Instances& instances_;
     const ThreadContexts& threads_;
     const FairShedding& fair_;
+    const Windows& windows_;
     const LimiterOptions& options_;
     std::vector<std::uint32_t> free_slots_;
     std::uint32_t slots_used_ = 1;       // slots that were ever taken, and slot 0

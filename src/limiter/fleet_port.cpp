@@ -15,9 +15,9 @@ namespace {
 /// Levels and rates of the fleet that are larger than this are not believed.
 constexpr double kMostPlausible = 1e18;
 
-/// So many limits of requests in flight are met at once; those beyond it are met when they are used
-/// again.
-constexpr std::size_t kMostInFlightMet = std::size_t{1} << 16;
+/// So many limits of one kind that only count are met at once; those beyond it are met when they
+/// are used again.
+constexpr std::size_t kMostMet = std::size_t{1} << 16;
 
 /// The record's lock bit, held while in scope. For the control thread.
 class RecordLock {
@@ -131,18 +131,22 @@ void FleetPort::drain_active(const std::function<void(LimitRef)>& visit) {
             if (!limit) {
                 continue;
             }
-            if (!counts_in_flight(*limit)) {
+            if (std::vector<LimitRef>* const met = met_of(*limit); met == nullptr) {
                 visit(*limit);
-            } else if (in_flight_.size() < kMostInFlightMet) {
-                in_flight_.push_back(*limit);
+            } else if (met->size() < kMostMet) {
+                met->push_back(*limit);
             }
         }
     });
 }
 
-bool FleetPort::counts_in_flight(LimitRef limit) const {
+/// The list for limits of this kind that only count; null for a rate.
+std::vector<LimitRef>* FleetPort::met_of(LimitRef limit) {
     const Found found = resolve(limit);
-    return found.limit != nullptr && found.limit->parameters.in_flight;
+    if (found.limit == nullptr || !found.limit->parameters.only_counts()) {
+        return nullptr;
+    }
+    return found.limit->parameters.window ? &windows_met_ : &in_flight_;
 }
 
 // --- requests in flight --------------------------------------------------------------------------
@@ -178,6 +182,59 @@ bool FleetPort::allow_in_flight(LimitRef limit, std::optional<double> allowance)
     } else {
         records_.set_equal_part(*found.record, *found.limit);
     }
+    return true;
+}
+
+void FleetPort::drain_windows(const std::function<void(LimitRef)>& visit) {
+    for (const LimitRef limit : windows_met_) {
+        visit(limit);
+    }
+    windows_met_.clear();
+}
+
+std::optional<WindowCounts> FleetPort::take_window(LimitRef limit, Instant now) {
+    const Found found = resolve(limit);
+    if (found.limit == nullptr || !found.limit->parameters.window || !found.limit->fleet) {
+        return std::nullopt;
+    }
+    WindowCounts counts;
+    counts.most = found.limit->parameters.low;
+    counts.lacking = take_window_lack(*found.record);
+    counts.typical = typical_of(*found.record);
+    if (windows_.is_open(*found.record, *found.limit, nanoseconds(now))) {
+        counts.allowance = window_allowance(*found.record, found.limit->parameters);
+        counts.end = window_end(*found.record);
+        counts.admitted = admitted_in_window(*found.record);
+    }
+    return counts;
+}
+
+bool FleetPort::allow_in_window(LimitRef limit, const WindowAllowance& allowance, Instant now) {
+    WEIR_ASSERT(allowance.allowance >= 0 && allowance.admitted >= 0);
+    const Found found = resolve(limit);
+    if (found.limit == nullptr || !found.limit->parameters.window || !found.limit->fleet) {
+        return false;
+    }
+    LimitRecord& record = *found.record;
+    const double before = record.level.load(kRelaxed);
+    const RecordLock locked(record);
+    const std::int64_t second = windows_.second(nanoseconds(now));
+    if (allowance.end <= second || allowance.end - second > found.limit->windows->longest()) {
+        return true;  // it has ended meanwhile, or is far ahead
+    }
+    if (!windows_.is_open(record, *found.limit, nanoseconds(now))) {
+        begin_window(record, allowance.end, before);
+    } else if (window_end(record) > allowance.end) {
+        // Others began the same window before this process did.
+        record.anchor.store(-allowance.end, std::memory_order_release);
+    } else if (window_end(record) < allowance.end) {
+        return true;  // this process is still in an earlier window
+    }
+    const double missing = allowance.admitted - admitted_in_window(record);
+    if (missing > 0) {
+        add(record.level, missing);
+    }
+    set_window_allowance(record, allowance.allowance);
     return true;
 }
 

@@ -25,18 +25,21 @@
 #include "limiter/instance_store.h"
 #include "limiter/instances.h"
 #include "limiter/thread_contexts.h"
+#include "limiter/windows.h"
 
 namespace weir::limiter {
 
 class FleetPort {
   public:
     FleetPort(InstanceStore& store, const CompiledDefinitions& definitions,
-              InstanceRecords& records, const Instances& instances, const ThreadContexts& threads)
+              InstanceRecords& records, const Instances& instances, const ThreadContexts& threads,
+              Windows& windows)
         : store_(store),
           definitions_(definitions),
           records_(records),
           instances_(instances),
-          threads_(threads) {}
+          threads_(threads),
+          windows_(windows) {}
 
     // --- workers ---------------------------------------------------------------------------------
     /// Whether an engine drains the active lists.
@@ -52,6 +55,9 @@ class FleetPort {
     void foretell_in_flight(std::uint64_t quota, std::optional<double> allowance,
                             std::uint64_t (*hash)(std::string_view name));
     void set_members(std::uint32_t members) { records_.set_members(members); }
+    void drain_windows(const std::function<void(LimitRef)>& visit);
+    [[nodiscard]] std::optional<WindowCounts> take_window(LimitRef limit, Instant now);
+    bool allow_in_window(LimitRef limit, const WindowAllowance& allowance, Instant now);
     [[nodiscard]] std::optional<LocalCounts> read(LimitRef limit, Instant now);
     [[nodiscard]] std::optional<UnviewedCounts> take_unviewed(LimitRef limit, Instant now);
     bool install(LimitRef limit, const FleetView& view, Instant now);
@@ -82,7 +88,7 @@ class FleetPort {
         const CompiledDefinition* definition = nullptr;
     };
     [[nodiscard]] Found resolve(LimitRef limit) const;
-    [[nodiscard]] bool counts_in_flight(LimitRef limit) const;
+    [[nodiscard]] std::vector<LimitRef>* met_of(LimitRef limit);
     [[nodiscard]] Bucket bucket_of(const Found& found) const;
     [[nodiscard]] std::optional<std::uint32_t> definition_of(std::string_view quota) const;
     bool ensure_view(std::uint32_t id, const Found& found, Instant now);
@@ -95,8 +101,10 @@ class FleetPort {
     InstanceRecords& records_;
     const Instances& instances_;
     const ThreadContexts& threads_;
+    Windows& windows_;
     std::atomic<bool> listening_{false};
-    std::vector<LimitRef> in_flight_;  // met by drain_active(), for drain_in_flight()
+    std::vector<LimitRef> in_flight_;    // met by drain_active(), for drain_in_flight()
+    std::vector<LimitRef> windows_met_;  // the same, for drain_windows()
     std::uint64_t bad_views_ = 0;
 };
 

@@ -70,6 +70,28 @@ struct InFlightCounts {
     double no_room = 0;  // requests that found no room, since the last such reading
 };
 
+/// What this process admitted in the present window of a limit that the fleet shares.
+struct WindowCounts {
+    double most = 0;       // the weight that the whole fleet may admit in the window
+    double allowance = 0;  // how much of it this process may
+    std::int64_t end = 0;  // the second since 1970 in which the window ends; 0 = there is none now
+    double admitted = 0;
+    double lacking = 0;  // weight that found no room, since the last such reading
+    double typical = 1;  // the running mean of admitted weights
+};
+
+/// The number by which a limit of windows is known in the fleet; not 0.
+using WindowNaming = std::uint64_t (*)(std::string_view quota, Unit unit, Duration period);
+
+/// How much this process may admit in a window.
+struct WindowAllowance {
+    std::int64_t end = 0;  // the second in which the window ends, by which it is known
+    double allowance = 0;
+    /// It is known that this process admitted so much of it. The record of a limit that was made
+    /// anew takes that over.
+    double admitted = 0;
+};
+
 /// What this process was offered for the children of a parent that sheds fairly.
 struct SheddingParent {
     LimitRef limit;

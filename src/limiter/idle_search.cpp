@@ -21,9 +21,13 @@ IdleSearch::Idleness IdleSearch::idleness(std::uint32_t id, std::int64_t now) {
             definition == nullptr ? nullptr : definition->find(record.identity(), 0);
         if (limit != nullptr && limit->parameters.low > 0) {
             const Bucket bucket{record, view, *limit};
-            if (limit->parameters.in_flight) {
-                // Its requests must find it when they end.
-                result.touched = in_flight_here(record) > 0 ? now : result.touched;
+            if (limit->parameters.only_counts()) {
+                // Requests in flight must find it when they end, and what was admitted in a window
+                // counts until that ends.
+                const bool counts =
+                    record.level.load(kRelaxed) > 0 &&
+                    (limit->parameters.in_flight || windows_.is_open(record, *limit, now));
+                result.touched = counts ? now : result.touched;
                 continue;
             }
             const double level = std::max(0.0, look_at(bucket, now).level);

@@ -17,6 +17,7 @@
 
 #include "limiter/instances.h"
 #include "limiter/limiter_options.h"
+#include "limiter/windows.h"
 
 namespace weir::limiter {
 
@@ -46,8 +47,12 @@ class IdleSearch {
     };
 
     IdleSearch(Instances& instances, InstanceStore& store, const CompiledDefinitions& definitions,
-               const LimiterOptions& options)
-        : instances_(instances), store_(store), definitions_(definitions), options_(options) {}
+               const Windows& windows, const LimiterOptions& options)
+        : instances_(instances),
+          store_(store),
+          definitions_(definitions),
+          windows_(windows),
+          options_(options) {}
 
     /// Finds the leaf whose branch is the emptiest of those looked at; of equally empty branches
     /// the one that nobody has used for longest. 0 = none of them may be dropped.
@@ -81,6 +86,7 @@ class IdleSearch {
     Instances& instances_;
     InstanceStore& store_;
     const CompiledDefinitions& definitions_;
+    const Windows& windows_;
     const LimiterOptions& options_;
     std::atomic<std::uint64_t> searched_{0};
 };

@@ -97,21 +97,6 @@ inline void note_no_room(LimitRecord& record, double requests) {
     return limit.low - kept_for_others(record, limit);
 }
 
-/// Counts so many requests in, but only if the level with what is kept for others is at most
-/// `highest`.
-[[nodiscard]] inline bool take_places(LimitRecord& record, const LimitParameters& limit,
-                                      double requests, double highest) {
-    WEIR_ASSERT(requests >= 0);
-    double old = record.level.load(kRelaxed);
-    do {
-        // Each time, because the allowance may have shrunk meanwhile.
-        if (old > highest - kept_for_others(record, limit) + kLevelSlack) {
-            return false;
-        }
-    } while (!record.level.compare_exchange_weak(old, old + requests, kRelaxed));
-    return true;
-}
-
 /// So many requests have ended.
 inline void leave_places(LimitRecord& record, double requests) {
     WEIR_ASSERT(requests >= 0);

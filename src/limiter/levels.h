@@ -35,6 +35,7 @@ struct Level {
     bool shadow_refused = false;  // its quota only shadows and would have refused the request
     bool charged = false;
     bool noted = false;        // its offered weight has been counted
+    Duration window_left{};    // of a limit of windows: until the present one ends
     bool above_share = false;  // the request's child asks for more than its share
     FairChild child{};         // the child by which it refuses, if it sheds fairly
     /// The child of this quota among whose siblings is divided what a quota above it refuses, if
@@ -52,13 +53,22 @@ struct Level {
     [[nodiscard]] double offered() const { return weight * others * favour; }
     /// Whether what is offered here is counted for the engine, which may listen or not.
     [[nodiscard]] bool counts_for_engine(bool listening) const {
-        const bool shared = limit().fleet && !limit().parameters.in_flight;
+        const bool shared = limit().fleet && !limit().parameters.only_counts();
         return (listening && shared) || bucket.view != nullptr;
     }
-    /// Whether this limit of requests in flight, which the fleet shares, has refused the request.
+    /// Whether this limit that only counts, which the fleet shares, has refused the request.
     [[nodiscard]] bool lacks_room() const {
         const LimitParameters& parameters = limit().parameters;
-        return parameters.in_flight && limit().fleet && p > 0 && !parameters.zero();
+        return parameters.only_counts() && limit().fleet && p > 0 && !parameters.zero();
+    }
+    /// Tells the engine that this limit, which lacks_room(), had none for so much weight.
+    void note_lack(double lacking) const {
+        WEIR_ASSERT(limit().parameters.only_counts());
+        if (limit().parameters.window) {
+            note_window_lacks(record(), lacking);
+        } else {
+            note_no_room(record(), lacking);
+        }
     }
     /// The level that the law judges.
     [[nodiscard]] double judged() const {
@@ -131,6 +141,7 @@ struct Levels {
     double pass = 1;          // product of (1 - p) over all enforcing limits
     bool any_chance = false;  // for some limit p is above 0
     bool any_shadow = false;  // some quota only shadows
+    bool any_window = false;  // some limit is one of windows
     /// The chain that is being collected. Its leaf's name is the key of those of its quotas that
     /// are enforced in part.
     std::uint32_t leaf = 0;

@@ -23,6 +23,7 @@
 #include "limiter/name_table.h"
 #include "limiter/thread_contexts.h"
 #include "limiter/waiting.h"
+#include "limiter/windows.h"
 
 namespace weir::limiter {
 namespace {
@@ -59,19 +60,20 @@ struct Limiter::Parts {
     const LimiterOptions options;
     ThreadContexts threads;
     InstanceStore store;
+    Windows windows{store};
     CompiledDefinitions definitions;
     InstanceRecords records{store};
     Instances instances{store, definitions};
-    IdleSearch idle{instances, store, definitions, options};
+    IdleSearch idle{instances, store, definitions, windows, options};
     Eviction eviction{idle, instances, store, definitions, options};
     Creation creation{instances, records, eviction, store, definitions, options};
     Adoption adoption{creation, instances, records, store, definitions};
     FairShedding fair;
-    Figures figures{store, definitions, instances, threads, fair, options};
+    Figures figures{store, definitions, instances, threads, fair, windows, options};
     Waiting waiting{store};
-    FleetPort fleet{store, definitions, records, instances, threads};
+    FleetPort fleet{store, definitions, records, instances, threads, windows};
     FairPort fair_port{fair, store, definitions, fleet};
-    Admission admission{store, definitions, fleet, fair, options.max_weight};
+    Admission admission{store, definitions, fleet, fair, windows, options.max_weight};
 };
 
 Limiter::Limiter(const LimiterOptions& options) : parts_(std::make_unique<Parts>(options)) {}
@@ -127,6 +129,11 @@ void Limiter::Parts::sweep(Instant now) {
         eviction.sweep(now, std::min(kSweepHold, steps - done));
     }
 }
+
+std::int64_t Limiter::wall_second(Instant now) const {
+    return parts_->windows.second(nanoseconds(now));
+}
+void Limiter::set_wall_clock(Duration ahead) { parts_->windows.set_clock(ahead); }
 
 void Limiter::maintain(Instant now) {
     parts_->reclaim_and_grow();
@@ -276,6 +283,23 @@ std::optional<InFlightCounts> Limiter::take_in_flight(LimitRef limit) {
 }
 bool Limiter::allow_in_flight(LimitRef limit, std::optional<double> allowance) {
     return parts_->fleet.allow_in_flight(limit, allowance);
+}
+void Limiter::drain_windows(const std::function<void(LimitRef)>& visit) {
+    parts_->fleet.drain_windows(visit);
+}
+std::optional<WindowCounts> Limiter::take_window(LimitRef limit, Instant now) {
+    return parts_->fleet.take_window(limit, now);
+}
+bool Limiter::allow_in_window(LimitRef limit, const WindowAllowance& allowance, Instant now) {
+    return parts_->fleet.allow_in_window(limit, allowance, now);
+}
+void Limiter::foretell_window(std::uint64_t limit, const WindowAllowance& allowance,
+                              WindowNaming naming) {
+    parts_->windows.set_naming(naming);
+    parts_->windows.tell(limit, allowance);
+}
+void Limiter::share_windows(std::uint32_t members, std::int64_t since) {
+    parts_->windows.set_members(members, since);
 }
 void Limiter::foretell_in_flight(std::uint64_t quota, std::optional<double> allowance,
                                  std::uint64_t (*hash)(std::string_view name)) {

@@ -84,6 +84,12 @@ class Limiter {
     [[nodiscard]] std::optional<QuotaDefinition> definition_for(std::string_view name) const;
 
     // --- control thread: upkeep ------------------------------------------------------------------
+    /// Sets the wall clock by which windows begin and end: how much later the time since 1970 is
+    /// than the monotonic time line of `now`. To be set before the first request, and whenever it
+    /// changes: windows that have begun keep their ends.
+    void set_wall_clock(Duration ahead);
+    /// The second since 1970 by that clock.
+    [[nodiscard]] std::int64_t wall_second(Instant now) const;
     /// Regular upkeep, a bounded part of it in each call. It makes memory reusable that no thread
     /// can see any more, gives room to instances for which an edit found none, drops idle empty
     /// instances, grows the name table and reads gauges. To be called every 10 ms to 1 s.
@@ -194,7 +200,7 @@ class Limiter {
 
     // --- control thread: the engine's side -------------------------------------------------------
     /// Visits the limits of fleet scope that were used since the last call. The cost depends on
-    /// their number only. Limits of requests in flight are left for drain_in_flight().
+    /// their number only. Limits that only count are left for the two functions that follow.
     void drain_active(const std::function<void(LimitRef)>& visit);
     /// Visits the limits of requests in flight that the calls of drain_active() met since the last
     /// call of this function; up to 65,536 of them.
@@ -210,6 +216,21 @@ class Limiter {
     /// with its equal part. `quota` is this hash of the instance's name, always the same one.
     void foretell_in_flight(std::uint64_t quota, std::optional<double> allowance,
                             std::uint64_t (*hash)(std::string_view name));
+    /// The same for limits of windows.
+    void drain_windows(const std::function<void(LimitRef)>& visit);
+    /// What was admitted here in the present window of a limit. Nothing if the reference is stale.
+    [[nodiscard]] std::optional<WindowCounts> take_window(LimitRef limit, Instant now);
+    /// Sets how much this process may admit in a window. It begins that window if there is none
+    /// now, and if its own window would end later, that one ends with this one. False if the
+    /// reference is stale or the limit is this process's alone.
+    bool allow_in_window(LimitRef limit, const WindowAllowance& allowance, Instant now);
+    /// Notes the same for a limit that has no record here yet. Limits are known by the number that
+    /// `naming` returns, which is always the same function.
+    void foretell_window(std::uint64_t limit, const WindowAllowance& allowance,
+                         WindowNaming naming);
+    /// Says how many members share the limits of windows, this one included, and since which second
+    /// this process has been one of them (Windows::set_members()).
+    void share_windows(std::uint32_t members, std::int64_t since);
     /// Says how many members share the limits of the fleet, this one included. Each may have an
     /// equal part of a limit of requests in flight and one more, as long as nobody tells it its
     /// allowance. New limits begin with that; others follow when allow_in_flight() says so.

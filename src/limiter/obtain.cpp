@@ -376,12 +376,12 @@ bool Admission::try_to_grant(ThreadContext& thread, LeafId leaf, const Wish& wis
     return true;
 }
 
-/// If this limit of requests in flight, which the fleet shares, did not grant all units, the engine
-/// asks for a larger allowance.
+/// If this limit that only counts, which the fleet shares, did not grant all units, the engine asks
+/// for a larger allowance.
 void Admission::ask_for_room(const Level& level, double units) {
     const LimitParameters& parameters = level.limit().parameters;
-    if (parameters.in_flight && level.limit().fleet && !parameters.zero() && units > 0) {
-        note_no_room(level.record(), units);
+    if (parameters.only_counts() && level.limit().fleet && !parameters.zero() && units > 0) {
+        level.note_lack(units * level.weight);
     }
 }
 
@@ -434,6 +434,7 @@ Grant Admission::obtain(ThreadContext& thread, LeafId leaf, const Wish& wish, In
     }
     for (int i = 1; i <= kTries; ++i) {
         grant = {};
+        grant.decision.charge.admitted_at = nanoseconds(when);
         if (try_to_grant(thread, leaf, bounded_wish, nanoseconds(when), mode, fields, i == kTries,
                          grant)) {
             break;

@@ -44,7 +44,7 @@ std::size_t tightest(const Levels& levels) {
 /// Fills in the fields of the decision that describe one limit.
 void describe_level(const Level& level, Decision& decision) {
     const LimitParameters& limit = level.limit().parameters;
-    decision.kind = limit.in_flight ? LimitKind::concurrency : LimitKind::rate;
+    decision.kind = level.limit().kind;
     decision.unit = level.limit().unit;
     decision.amount = level.limit().amount;
     decision.period = level.limit().period;
@@ -59,7 +59,9 @@ void describe_level(const Level& level, Decision& decision) {
     // 2^63.
     decision.remaining = static_cast<double>(
         static_cast<std::int64_t>(std::max(0.0, limit.low - judged + kLevelSlack)));
-    if (!limit.in_flight) {
+    if (limit.window) {
+        decision.reset = std::chrono::ceil<std::chrono::seconds>(level.window_left);
+    } else if (!limit.in_flight) {
         decision.reset = bounded_seconds((judged - limit.low) / limit.rate);
     }
     decision.retry_after = std::max<Duration>(std::chrono::seconds(1), decision.reset);
@@ -76,7 +78,9 @@ Duration longest_wait(const Levels& levels) {
         if (level.enforce && !known) {
             return Duration(-1);
         }
-        if (level.enforce && !limit.in_flight) {
+        if (level.enforce && limit.window && full) {
+            seconds = std::max(seconds, to_seconds(level.window_left));
+        } else if (level.enforce && !limit.only_counts()) {
             WEIR_ASSERT(limit.rate > 0);
             seconds = std::max(seconds, (level.judged() - limit.low) / limit.rate);
         }
@@ -121,7 +125,7 @@ void Admission::report_offered(const Levels& levels, bool admitted, std::int64_t
             note_pending(level.bucket, offered, admitted && level.charged ? level.weight : 0, now);
         }
         if (listening && level.lacks_room()) [[unlikely]] {
-            note_no_room(level.record(), 1);
+            level.note_lack(level.weight);
         }
     }
 }

@@ -13,6 +13,13 @@
 namespace weir::limiter {
 namespace {
 
+/// Counts more weight of an earlier request for the engine.
+void note_more(const Bucket& bucket, double weight, std::int64_t now) {
+    if (!bucket.limit.parameters.only_counts()) {
+        note_pending(bucket, 0, weight, now);
+    }
+}
+
 /// Charges the limit for the weight that is missing, or gives back the weight that is too much.
 void correct_limit(const Bucket& bucket, double before, double actual, bool last,
                    std::int64_t now) {
@@ -20,7 +27,7 @@ void correct_limit(const Bucket& bucket, double before, double actual, bool last
         give_back(bucket, before - actual, now);
     } else if (actual > before) {
         charge_more(bucket, actual - before, actual, now);
-        note_pending(bucket, 0, actual - before, now);
+        note_more(bucket, actual - before, now);
     }
     if (last) {
         note_weight(bucket, actual, now);
@@ -139,6 +146,13 @@ void Admission::tell_engine(ThreadContext& thread, std::uint32_t id, const Bucke
     }
 }
 
+/// Whether what was charged still counts: of a limit of windows not when that window has ended.
+bool Admission::counts_still(const Charge& charge, const Bucket& bucket, std::int64_t now) const {
+    return !bucket.limit.parameters.window ||
+           (windows_.is_open(bucket.record, bucket.limit, now) &&
+            windows_.began_before(bucket.record, bucket.limit, charge.admitted_at));
+}
+
 std::uint32_t Admission::hold_chain(const LeafId& leaf) {
     // An overflow instance always exists; the instances above it may be gone.
     const bool overflow = leaf.overflow_depth > 0;
@@ -190,6 +204,9 @@ void Admission::refund(ThreadContext& thread, const Charge& charge, Instant when
             thread.figures[definition.statistics].refunded.add(weight);
         },
         [&](std::uint32_t id, const Bucket& bucket) {
+            if (!counts_still(charge, bucket, now)) {
+                return;
+            }
             give_back(bucket, weight_of(bucket.limit.unit, charge.weights, response_bytes), now);
             tell_engine(thread, id, bucket);
         });
@@ -248,7 +265,7 @@ void Admission::correct(ThreadContext& thread, Charge& charge, Unit unit, double
             (actual > before ? figures.admitted : figures.refunded).add(std::abs(actual - before));
         },
         [&](std::uint32_t id, const Bucket& bucket) {
-            if (bucket.limit.unit == unit) {
+            if (bucket.limit.unit == unit && counts_still(charge, bucket, now)) {
                 correct_limit(bucket, before, actual, last, now);
                 tell_engine(thread, id, bucket);
             }
@@ -285,9 +302,9 @@ void Admission::add(ThreadContext& thread, const Charge& charge, Unit unit, doub
             }
         },
         [&](std::uint32_t id, const Bucket& bucket) {
-            if (bucket.limit.unit == unit) {
+            if (bucket.limit.unit == unit && counts_still(charge, bucket, now)) {
                 charge_more(bucket, weight, weight, now);
-                note_pending(bucket, 0, weight, now);
+                note_more(bucket, weight, now);
                 tell_engine(thread, id, bucket);
             }
         });

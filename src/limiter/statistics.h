@@ -5,6 +5,7 @@
 // Ownership: the names and limits that DefinitionStatistics points to belong to the limiter. They
 // are valid until the next change of definitions.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,6 +15,17 @@
 #include "limiter/laws.h"
 
 namespace weir::limiter {
+
+/// What a limit that only counts has in this process: the requests in flight, or the weight that
+/// was admitted in the present window. Thread-safe as any value.
+struct CountedHere {
+    double count = 0;
+    double allowance = 0;  // how much it may be
+    void add(const CountedHere& other) {
+        count += other.count;
+        allowance += other.allowance;
+    }
+};
 
 /// The figures of one definition, over all of its instances. Counters are in the unit of the
 /// definition's first limit and only grow while the definition exists.
@@ -32,8 +44,8 @@ struct DefinitionStatistics {
     double discard_probability_max = 0;
     double level_ratio_mean = 0;  // level/low of the fullest limit, weighted by offered rates
     double level_ratio_max = 0;
-    double in_flight = 0;  // in this process, under a limit of requests in flight
-    double allowance = 0;  // how many of them there may be in this process
+    /// Of the limits that only count, each at its place among `limits`: the sum over all instances.
+    std::array<CountedHere, kMaxLimitsPerQuota> counted{};
     Mode mode = Mode::enforce;
     std::span<const RateLimit> limits;
 };
@@ -80,11 +92,12 @@ struct LimiterCounters {
 struct LimitStatus {
     RateLimit limit;
     LimitParameters parameters;
-    /// Of a limit of requests in flight: those of this process, and what is kept for other members.
+    /// Of a limit that only counts: what this process has, and what is kept for other members.
     double level = 0;
-    double in_flight = 0;           // in this process; 0 for limits of other kinds
-    double allowance = 0;           // how many of them there may be in this process
-    double offered_rate = 0;        // by this process, per second
+    CountedHere counted;          // of a limit that only counts
+    std::int64_t window_end = 0;  // of a window: the second since 1970; 0 = there is no window now
+    Duration window_left{};       // until then
+    double offered_rate = 0;      // by this process, per second
     double fleet_offered_rate = 0;  // by the whole fleet; without a view that of this process
     double discard_probability = 0;
     /// Of a quota that sheds fairly: the weight per second that passes of each child, for each unit

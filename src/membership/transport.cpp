@@ -165,7 +165,7 @@ void Transport::receive_addressed(const MessageOrigin& origin, const gossip::Env
 }
 
 /// A datagram of a member that said goodbye a moment ago: its hand-overs, and what it says last of
-/// quiet limits, may come after the goodbye.
+/// quiet limits and windows, may come after the goodbye.
 void Transport::receive_late(const MessageOrigin& origin, const gossip::Envelope& envelope,
                              ByteSpan body, Instant now) {
     const Sessions::Admitted admitted = sessions_.admit_late(envelope, now);
@@ -177,6 +177,7 @@ void Transport::receive_late(const MessageOrigin& origin, const gossip::Envelope
     while (const auto message = gossip::next_message(reader)) {
         if (message->type == gossip::MessageType::handover ||
             message->type == gossip::MessageType::quiet ||
+            message->type == gossip::MessageType::window_report ||
             message->type == gossip::MessageType::quiet_order) {
             deliver(origin, *message, admitted.age, now);
         } else {
@@ -193,7 +194,7 @@ void Transport::deliver(const MessageOrigin& origin, const gossip::Message& mess
         return;
     }
     if (gossip::lane_of(message.type) == gossip::Lane::membership &&
-        message.type != gossip::MessageType::hints) {
+        message.type != gossip::MessageType::hints && message.type != gossip::MessageType::clock) {
         if (const auto rejection = membership_.receive(origin, message, now)) {
             reject(*rejection);
         }

@@ -36,7 +36,9 @@ LocalNode::LocalNode(boost::asio::io_context& control, const config::Settings& s
       random_(seed),
       maintenance_(control),
       limiter_(limiter_options(settings, random_.next())),
-      sets_(settings.cluster.has_value()) {}
+      sets_(settings.cluster.has_value()) {
+    limiter_.set_wall_clock(net::unix_time() - net::now().time_since_epoch());
+}
 
 Result<void> LocalNode::open(const config::Settings& settings) {
     cluster::ClusterOptions options;

@@ -29,15 +29,17 @@ http::QuotaUnit unit_of(limiter::Unit unit) {
 
 http::LimitView view_of(const limiter::Decision& decision, std::string_view quota,
                         Duration wall_clock) {
-    return {.quota = quota,
-            .unit = decision.kind == limiter::LimitKind::concurrency
-                        ? http::QuotaUnit::concurrent_requests
-                        : unit_of(decision.unit),
-            .amount = decision.amount,
-            .period = decision.period,
-            .remaining = decision.remaining,
-            .reset = decision.reset,
-            .wall_clock = wall_clock};
+    return {
+        .quota = quota,
+        .unit = decision.kind == limiter::LimitKind::concurrency
+                    ? http::QuotaUnit::concurrent_requests
+                    : unit_of(decision.unit),
+        .amount = decision.amount,
+        .period = decision.period,
+        .remaining = decision.remaining,
+        .reset = decision.reset,
+        // The end of a window was rounded by the fleet's wall clock already.
+        .wall_clock = decision.kind == limiter::LimitKind::window ? Duration::zero() : wall_clock};
 }
 
 /// Which families of fields are written: those of the quota's definition or, if it names none,

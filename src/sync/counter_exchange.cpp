@@ -45,6 +45,9 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
       allowance_origin_(limiter, counters_),
       allowance_owner_(
           settings, silence_, [this] { return live_members(); }, counters_),
+      window_origin_(limiter, counters_),
+      window_owner_(
+          silence_, [this] { return live_members(); }, counters_),
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
       quiet_messages_(transport, counters_.dropped_entries),
@@ -58,6 +61,9 @@ void CounterExchange::start(Instant now) {
     self_number_ = silence_.number(self_, now);
     WEIR_ASSERT(silence_.id(self_number_) == self_);
     silence_.set_self(self_.address);
+    // The counts of this process keep this number, also when it gets another incarnation.
+    window_origin_.set_run(self_.incarnation);
+    started_ = now;
     reporter_.set_self(self_);
     owner_.set_self(self_);
     owner_.start(transport_.owners(), now);
@@ -99,6 +105,8 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     owner_.set_shares(quiet_.shares());
     report();
     share_in_flight();
+    follow_clock();
+    share_windows();
     owner_.tick(now_, *this);
     fair_.tick(now_, transport_.owners(), self_, *this);
     if (number % kHintsEvery == 0) {
@@ -114,25 +122,6 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     if (number % kForgetSilentEvery == 0) {
         silence_.forget_old(now_);
     }
-}
-
-/// Limits of requests in flight. Members that were given up and whose share is held count as
-/// members.
-void CounterExchange::share_in_flight() {
-    const auto held = static_cast<std::uint32_t>(silence_.count_held(now_));
-    const auto members =
-        static_cast<std::uint32_t>(transport_.membership().live_count()) + held + 1;
-    limiter_.set_members(members);
-    allowance_owner_.tick(now_, members, held, self_, transport_.owners(), *this);
-    allowance_origin_.tick(now_, members, transport_.owners(), *this);
-}
-
-std::vector<gossip::MemberId> CounterExchange::live_members() const {
-    std::vector<gossip::MemberId> ids = {self_};
-    for (const membership::Member& member : transport_.membership().live()) {
-        ids.push_back(member.id);
-    }
-    return ids;
 }
 
 void CounterExchange::report() {
@@ -160,6 +149,7 @@ void CounterExchange::begin_leaving(Instant now) {
     leaving_ = true;
     report();
     quiet_.tell_all(transport_.owners(), now, *this);
+    window_origin_.tell_all(now, transport_.owners(), *this);
     send_messages();
 }
 
@@ -188,11 +178,13 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
         case Kind::left:
         case Kind::replaced:
             silence_.gone(event.member, now_);
+            clock_.forget(event.member);
             delta_messages_.forget(event.member);
             quiet_messages_.forget(event.member);
             quiet_answers_.forget(event.member);
             break;
         case Kind::dead:
+            clock_.forget(event.member);
             delta_messages_.forget(event.member);
             quiet_messages_.forget(event.member);
             quiet_answers_.forget(event.member);
@@ -218,6 +210,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
         case Kind::joined:
             silence_.heard(silence_.number(event.member, now_), now_);
             silence_.joined(event.member);
+            tell_clock(event.member);
             break;
         default:
             break;
@@ -272,6 +265,7 @@ void CounterExchange::stopped(Instant now) {
     silence_.restart(now_);
     reporter_.ask_anew(now_);
     allowance_owner_.stopped(now_);
+    window_owner_.stopped(now_);
     owner_.stopped(now_, transport_.owners(), *this);
 }
 
@@ -430,22 +424,6 @@ void CounterExchange::send_children(const gossip::MemberId& to, bool answers,
         answers ? gossip::MessageType::child_totals : gossip::MessageType::child_rates;
     if (!has_budget(false) || !writer.ok() || !transport_.send(to, type, writer.written())) {
         ++counters_.dropped_entries;
-    }
-}
-
-void CounterExchange::send_report(const gossip::MemberId& to, const AllowanceReport& report) {
-    if (to == self_) {
-        allowance_owner_.receive(self_, self_number_, report, now_, *this);
-    } else {
-        send_entry(to, gossip::MessageType::allowance_report, report);
-    }
-}
-
-void CounterExchange::send_grant(const gossip::MemberId& to, const AllowanceGrant& grant) {
-    if (to == self_) {
-        allowance_origin_.receive(grant, now_);
-    } else {
-        send_entry(to, gossip::MessageType::allowance_grant, grant);
     }
 }
 

@@ -24,6 +24,7 @@
 #include "sync/allowance_owner.h"
 #include "sync/answer_packet.h"
 #include "sync/fair_exchange.h"
+#include "sync/fleet_clock.h"
 #include "sync/hot_table.h"
 #include "sync/load_meter.h"
 #include "sync/owner.h"
@@ -33,6 +34,8 @@
 #include "sync/statistics.h"
 #include "sync/tagged_messages.h"
 #include "sync/waiting_answers.h"
+#include "sync/window_origin.h"
+#include "sync/window_owner.h"
 
 namespace weir::sync {
 
@@ -40,7 +43,8 @@ class CounterExchange final : public DeltaSink,
                               public QuietSink,
                               public OwnerSink,
                               public ChildSink,
-                              public AllowanceSink {
+                              public AllowanceSink,
+                              public WindowSink {
   public:
     CounterExchange(const SyncSettings& settings, limiter::Limiter& limiter,
                     membership::Transport& transport, Random for_reporter, Random for_owner,
@@ -50,8 +54,16 @@ class CounterExchange final : public DeltaSink,
     void start(Instant now);
     /// Sets the addresses of the seeds. `looked_up`: names were looked up for them just now.
     void set_seeds(std::vector<Endpoint> seeds, bool looked_up, Instant now) {
+        has_seeds_ = has_seeds_ || !seeds.empty();
         silence_.set_seeds(std::move(seeds), looked_up, now);
     }
+    /// Sets this machine's wall clock: how much later the time since 1970 is than the monotonic
+    /// time.
+    void set_wall_clock(Duration ahead) {
+        clock_.set_own(ahead);
+        limiter_.set_wall_clock(clock_.ahead(now_));
+    }
+    [[nodiscard]] const FleetClock& clock() const { return clock_; }
     /// Takes a message about counters or hot limits in.
     void receive(const membership::Received& message, Instant now);
     /// The member lives: a message from it has come that is not one of membership's own.
@@ -95,6 +107,8 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] const FairExchange& fair() const { return fair_; }
     [[nodiscard]] const AllowanceOrigin& allowances() const { return allowance_origin_; }
     [[nodiscard]] const AllowanceOwner& divided() const { return allowance_owner_; }
+    [[nodiscard]] const WindowOrigin& windows() const { return window_origin_; }
+    [[nodiscard]] const WindowOwner& owned_windows() const { return window_owner_; }
     [[nodiscard]] const Silence& silence() const { return silence_; }
     [[nodiscard]] const HotTable& hot() const { return hot_; }
     [[nodiscard]] const gossip::MemberId& self() const { return self_; }
@@ -118,6 +132,8 @@ class CounterExchange final : public DeltaSink,
     void send_children(const gossip::MemberId& to, bool answers, const ChildPart& part) override;
     void send_report(const gossip::MemberId& to, const AllowanceReport& report) override;
     void send_grant(const gossip::MemberId& to, const AllowanceGrant& grant) override;
+    void send_window_report(const gossip::MemberId& to, const WindowReport& report) override;
+    void send_window_grant(const gossip::MemberId& to, const WindowGrant& grant) override;
 
   private:
     /// What a message about a quiet limit said, to be confirmed.
@@ -148,9 +164,13 @@ class CounterExchange final : public DeltaSink,
     void receive_hint(ByteReader& reader, MemberNumber sender);
     void receive_allowance(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void receive_grant(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    void receive_window_report(ByteReader& reader, const gossip::MemberId& from,
+                               MemberNumber sender);
+    void receive_window_grant(ByteReader& reader, const gossip::MemberId& from,
+                              MemberNumber sender);
     template <class Entry>
-    [[nodiscard]] bool takes_in_flight(const ByteReader& reader, const Entry& entry,
-                                       const gossip::MemberId& from, MemberNumber sender);
+    [[nodiscard]] bool takes_entry(const ByteReader& reader, const Entry& entry, bool of_kind,
+                                   const gossip::MemberId& from, MemberNumber sender);
     [[nodiscard]] bool skips(const LimitKey& key, const gossip::MemberId& from);
     void skip(const LimitKey& key, const gossip::MemberId& from);
     void refuse_values(MemberNumber sender);
@@ -167,6 +187,10 @@ class CounterExchange final : public DeltaSink,
                                limiter::LimitParameters& parameters,
                                limiter::Isolation& isolation) const;
     void share_in_flight();
+    void share_windows();
+    void follow_clock();
+    void tell_clock(const gossip::MemberId& to);
+    [[nodiscard]] std::uint32_t count_members() const;
     [[nodiscard]] std::vector<gossip::MemberId> live_members() const;
     void send_messages();
     [[nodiscard]] bool has_budget(bool urgent) const;
@@ -187,6 +211,15 @@ class CounterExchange final : public DeltaSink,
     FairExchange fair_;
     AllowanceOrigin allowance_origin_;
     AllowanceOwner allowance_owner_;
+    WindowOrigin window_origin_;
+    WindowOwner window_owner_;
+    FleetClock clock_;
+    std::optional<Instant> clock_told_;
+    std::size_t clock_hand_ = 0;  // who is told next
+    bool has_seeds_ = false;
+    std::optional<Instant> started_;
+    std::int64_t member_since_ = 0;  // the second in which this member first had others
+    bool had_others_ = false;
     HotTable hot_;
     DeltaMessages delta_messages_;
     QuietMessages quiet_messages_;

@@ -78,8 +78,19 @@ bool CounterExchange::receive_entry(const membership::Received& message, ByteRea
         case gossip::MessageType::hints:
             receive_hint(reader, sender);
             return true;
+        case gossip::MessageType::clock:
+            if (!clock_.receive(message.sender, reader, now_)) {
+                refuse_values(sender);
+            }
+            return true;
         case gossip::MessageType::allowance_report:
             receive_allowance(reader, message.sender, sender);
+            return true;
+        case gossip::MessageType::window_report:
+            receive_window_report(reader, message.sender, sender);
+            return true;
+        case gossip::MessageType::window_grant:
+            receive_window_grant(reader, message.sender, sender);
             return true;
         case gossip::MessageType::allowance_grant:
             receive_grant(reader, message.sender, sender);
@@ -277,14 +288,15 @@ void CounterExchange::receive_children(ByteReader& reader, const gossip::MemberI
     }
 }
 
-/// Whether an entry of the messages about requests in flight was understood and can be true.
+/// Whether an entry about a limit that only counts was understood, is about a limit of the
+/// message's kind, and can be true.
 template <class Entry>
-bool CounterExchange::takes_in_flight(const ByteReader& reader, const Entry& entry,
-                                      const gossip::MemberId& from, MemberNumber sender) {
+bool CounterExchange::takes_entry(const ByteReader& reader, const Entry& entry, bool of_kind,
+                                  const gossip::MemberId& from, MemberNumber sender) {
     if (!reader.ok()) {
         return false;
     }
-    if (!is_in_flight(entry.key)) {
+    if (!of_kind) {
         skip(entry.key, from);
         return false;
     }
@@ -298,7 +310,7 @@ bool CounterExchange::takes_in_flight(const ByteReader& reader, const Entry& ent
 void CounterExchange::receive_allowance(ByteReader& reader, const gossip::MemberId& from,
                                         MemberNumber sender) {
     const AllowanceReport report = decode_allowance_report(reader);
-    if (takes_in_flight(reader, report, from, sender)) {
+    if (takes_entry(reader, report, is_in_flight(report.key), from, sender)) {
         allowance_owner_.receive(from, sender, report, now_, *this);
     }
 }
@@ -306,7 +318,7 @@ void CounterExchange::receive_allowance(ByteReader& reader, const gossip::Member
 void CounterExchange::receive_grant(ByteReader& reader, const gossip::MemberId& from,
                                     MemberNumber sender) {
     const AllowanceGrant grant = decode_allowance_grant(reader);
-    if (!takes_in_flight(reader, grant, from, sender)) {
+    if (!takes_entry(reader, grant, is_in_flight(grant.key), from, sender)) {
         return;
     }
     const membership::OwnerList& owners =
@@ -316,6 +328,31 @@ void CounterExchange::receive_grant(ByteReader& reader, const gossip::MemberId& 
         return;
     }
     allowance_origin_.receive(grant, now_);
+}
+
+/// An origin's own report, or what an owner tells of a member that is gone.
+void CounterExchange::receive_window_report(ByteReader& reader, const gossip::MemberId& from,
+                                            MemberNumber sender) {
+    const WindowReport report = decode_window_report(reader);
+    if (takes_entry(reader, report, is_of_windows(report.key), from, sender)) {
+        window_owner_.receive(from, sender, report, now_, *this);
+    }
+}
+
+void CounterExchange::receive_window_grant(ByteReader& reader, const gossip::MemberId& from,
+                                           MemberNumber sender) {
+    const WindowGrant grant = decode_window_grant(reader);
+    if (!takes_entry(reader, grant, is_of_windows(grant.key), from, sender)) {
+        return;
+    }
+    const membership::OwnerList& owners =
+        transport_.owners().of(membership::shard_of(grant.key.quota));
+    if (grant.granted && (owners.empty() || owners.front() != from)) {
+        ++counters_.refused_not_owner;
+        return;
+    }
+    window_owner_.noted(from, grant);
+    window_origin_.receive(from, grant, now_);
 }
 
 void CounterExchange::receive_total(ByteReader& reader, const gossip::MemberId& from,

@@ -28,7 +28,7 @@ inline constexpr std::size_t kLimitKinds = 8;
 /// The identity of a limit on the wire. The amount is not part of it: editing it keeps the count.
 struct LimitKey {
     std::uint64_t quota = 0;  // quota_hash() of the instance's name
-    std::uint8_t kind = 0;    // limiter::LimitKind; only allowances are of requests in flight
+    std::uint8_t kind = 0;    // limiter::LimitKind
     std::uint8_t unit = 0;    // limiter::Unit
     std::uint64_t period_ms = 0;
     friend auto operator<=>(const LimitKey&, const LimitKey&) = default;

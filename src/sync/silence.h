@@ -105,6 +105,11 @@ class Silence {
     [[nodiscard]] std::size_t count_held(Instant now) const;
     /// Whether the member is live, or was given up and its share is held.
     [[nodiscard]] bool has_share(MemberNumber number, Instant now) const;
+    /// Whether the member is live, as far as membership knows.
+    [[nodiscard]] bool is_live(MemberNumber member) const {
+        const Known& known = members_[member];
+        return !known.gone && !known.succeeded && !known.dead;
+    }
     /// How long the rate of a member still counts that is held for this hold time; 0 when it is not
     /// held.
     [[nodiscard]] Duration hold_left(MemberNumber member, Duration hold, Instant now) const;

@@ -30,6 +30,8 @@ struct SyncStatistics {
     std::uint64_t children_told = 0;   // tellings of the children of parents that shed fairly
     std::uint64_t allowances_reported = 0;  // to owners of limits of requests in flight
     std::uint64_t allowances_granted = 0;   // by this member, as their owner
+    std::uint64_t windows_reported = 0;     // what was admitted in a window, to its owners
+    std::uint64_t windows_granted = 0;      // by this member, as the first owner of the limit
     std::uint64_t woken = 0;                // limits that this member, as their owner, woke
     std::uint64_t fallen_quiet = 0;         // limits that fell quiet here
     std::uint64_t handovers_sent = 0;

@@ -25,6 +25,8 @@ namespace weir::sync {
     LimitKey key = key_of(identity.quota, identity.unit, identity.period);
     if (identity.parameters.in_flight) {
         key.kind = static_cast<std::uint8_t>(limiter::LimitKind::concurrency);
+    } else if (identity.parameters.window) {
+        key.kind = static_cast<std::uint8_t>(limiter::LimitKind::window);
     }
     return key;
 }

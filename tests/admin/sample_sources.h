@@ -39,8 +39,9 @@ inline QuotaFigures sample_quota(std::string name) {
     quota.level_ratio_max = 2;
     quota.instances = 2;
     quota.limits = {{"requests", "1s", 100}, {"requests", "1m", 50}};
+    quota.windows = {{"requests", "1h", 1000, {30, 400}}};
     quota.concurrency = 64;
-    quota.in_flight = 12;
+    quota.in_flight.count = 12;
     return quota;
 }
 

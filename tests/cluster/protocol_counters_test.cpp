@@ -9,6 +9,7 @@
 #include "sync/child_messages.h"
 #include "sync/messages.h"
 #include "sync/tagged_messages.h"
+#include "sync/window_messages.h"
 
 namespace weir::sync {
 namespace {
@@ -324,6 +325,52 @@ TEST_CASE("what is told and ordered of quiet limits is what the page says") {
     CHECK(page().says("| 1 level | level |"));
     CHECK(page().says("| 2 hand over | level, sum |"));
     CHECK(page().says("| 3 fall quiet | run |"));
+}
+
+TEST_CASE("what is told of windows and of clocks is what the page says") {
+    WindowReport report;
+    report.key = {kOfASecond.quota, 1, 0, 3'600'000};
+    report.run = 0x0102030405060708;
+    report.end = 0x6b0a8b10;
+    report.number = 0x0102;
+    report.told = report.gone = true;
+    report.most = 300;
+    report.allowance = 21;
+    report.admitted = 20;
+    report.wanted = 64;
+    const std::string key =
+        "0102030405060708"
+        "10"
+        "80dddb01";
+    CHECK(difference(entry_layout("window_report"), encoded(report),
+                     {{"limit", key},
+                      {"8 run", 0x0102030405060708},
+                      {"4 end", 0x6b0a8b10},
+                      {"2 number", 0x0102},
+                      {"1 flags", 3},
+                      {"varint most", 300},
+                      {"varint allowance", 21},
+                      {"varint admitted", 20},
+                      {"varint wanted", 64}}) == "");
+    WindowGrant grant;
+    grant.key = report.key;
+    grant.run = report.run;
+    grant.end = report.end;
+    grant.number = report.number;
+    grant.granted = grant.scarce = true;
+    grant.allowance = 30;
+    CHECK(difference(entry_layout("window_grant"), encoded(grant),
+                     {{"limit", key},
+                      {"8 run", 0x0102030405060708},
+                      {"4 end", 0x6b0a8b10},
+                      {"2 number", 0x0102},
+                      {"1 flags", 3},
+                      {"varint allowance", 30}}) == "");
+    CHECK(page().says("**Windows.** These limits have kind 1"));
+    CHECK(page().says("Flags of a report: 1 told: the allowance is one that an owner granted"));
+    CHECK(page().says("2 gone: the run is that of a member that is gone"));
+    CHECK(page().says("Flags of a grant: 1 granted: *allowance* holds. 2 scarce:"));
+    CHECK(page().layout("clock") == "{8 the sender's wall clock, in milliseconds since 1970}");
 }
 
 TEST_CASE("what is told of requests in flight is what the page says") {

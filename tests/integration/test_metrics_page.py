@@ -56,7 +56,7 @@ def promtool(text):
 @pytest.mark.quick
 def test_the_page_and_its_documentation_agree(world):
     quotas = [quota("bucket", "10r/s"), quota("{bucket}", "10r/s")]
-    quotas[1]["limits"].append({"concurrency": 100})
+    quotas[1]["limits"] += [{"concurrency": 100}, {"window": "1000r/h"}]
     fleet = world.fleet(2, quotas, start=False)
     for one in fleet:
         one.settings = {**one.settings, "snapshot": {"file": str(one.folder / f"overrides-{one.name}")}}

@@ -23,7 +23,7 @@ Wish wish(double wanted) {
 }
 
 double here(Fixture& fixture, const std::string& name) {
-    return fixture.limiter.inspect(name, fixture.now).at(0).in_flight;
+    return fixture.limiter.inspect(name, fixture.now).at(0).counted.count;
 }
 
 /// How many more requests are admitted now, which stay in flight.
@@ -292,12 +292,13 @@ TEST_CASE("the engine learns what found no room, and sets how much there is") {
     CHECK(fixture.limiter.take_in_flight(used[first ? 1 : 0])->no_room == 0);
     CHECK(fixture.limiter.allow_in_flight(one, 8));
     CHECK(room(fixture, "q") == 2);
-    CHECK(fixture.limiter.inspect("q", fixture.now).at(0).allowance == 8);
+    CHECK(fixture.limiter.inspect("q", fixture.now).at(0).counted.allowance == 8);
     CHECK(fixture.limiter.allow_in_flight(one, 3));
     CHECK(room(fixture, "q") == 0);
     CHECK(here(fixture, "q") == 8);
     REQUIRE(fixture.put(quota("q", {in_flight(9)}, "all")).empty());
-    CHECK(fixture.limiter.inspect("q", fixture.now).at(0).allowance == 3);  // an edit keeps it
+    CHECK(fixture.limiter.inspect("q", fixture.now).at(0).counted.allowance ==
+          3);  // an edit keeps it
     LimitRef stale = one;
     ++stale.generation;
     CHECK(!fixture.limiter.allow_in_flight(stale, 3));
@@ -351,10 +352,10 @@ TEST_CASE("a quota is as full as the part that this member may use, and unused o
     CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->level_ratio_max ==
           doctest::Approx(1.0 / 4));
     CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->live_instances == 2);
-    CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->allowance == 8);
-    CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->in_flight == 2);
+    CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->counted[0].allowance == 8);
+    CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->counted[0].count == 2);
     finish(fixture, first);
-    CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->in_flight == 1);
+    CHECK(fixture.limiter.statistics_of("d/{k}", fixture.now)->counted[0].count == 1);
 }
 
 TEST_CASE("when members come and go, limits in use follow, and what is in flight stays") {

@@ -4,6 +4,7 @@ from parts import Parts
 
 LIMITER = Parts("limiter", [
     ("instance_store", []),
+    ("windows", []),
     ("compiled_definitions", []),
     ("instance_records", []),
     ("instances", []),

@@ -92,11 +92,11 @@ class AllowanceFleet {
     /// What the limiter of a member counts.
     [[nodiscard]] double counted(std::size_t index) const {
         const auto status = members_[index]->limiter.inspect("q", now_);
-        return status.empty() ? 0 : status[0].in_flight;
+        return status.empty() ? 0 : status[0].counted.count;
     }
     [[nodiscard]] double allowance(std::size_t index) const {
         const auto status = members_[index]->limiter.inspect("q", now_);
-        return status.empty() ? 0 : status[0].allowance;
+        return status.empty() ? 0 : status[0].counted.allowance;
     }
     /// Of how many limits a member was told its allowance.
     [[nodiscard]] std::size_t told(std::size_t index) const {

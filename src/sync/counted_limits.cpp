@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/assert.h"
+#include "sync/counter_exchange.h"
+
+// The part of CounterExchange for limits that only count, those of requests in flight and of
+// windows, and for the clock by which windows begin and end.
+
+namespace weir::sync {
+namespace {
+
+/// A member that has seeds expects for so long after its start to hear others.
+constexpr Duration kExpectOthers = std::chrono::seconds(2);
+/// So many members at most are told this machine's clock at a time.
+constexpr std::size_t kTellClockTo = 16;
+
+}  // namespace
+
+/// How many members share limits that only count, this one included. Members that were given up and
+/// whose share is held count as members.
+std::uint32_t CounterExchange::count_members() const {
+    return static_cast<std::uint32_t>(transport_.membership().live_count() +
+                                      silence_.count_held(now_) + 1);
+}
+
+/// Limits of windows. Until this member has heard another one it may use little of a window, as
+/// long as that can be expected: others may have used the window already.
+void CounterExchange::share_windows() {
+    const std::uint32_t members = count_members();
+    const std::int64_t second = limiter_.wall_second(now_);
+    if (members > 1 && !had_others_) {
+        had_others_ = true;
+        member_since_ = second + 1;
+    }
+    WEIR_ASSERT(started_.has_value());
+    const bool waits = !had_others_ && has_seeds_ && now_ - *started_ < kExpectOthers;
+    limiter_.share_windows(waits ? 2 : members,
+                           waits ? std::numeric_limits<std::int64_t>::max() : member_since_);
+    window_owner_.tick(now_, second, members, self_, transport_.owners(), *this);
+    window_origin_.tick(now_, second, members, transport_.owners(), *this);
+}
+
+/// Limits of requests in flight.
+void CounterExchange::share_in_flight() {
+    const auto held = static_cast<std::uint32_t>(silence_.count_held(now_));
+    const std::uint32_t members = count_members();
+    limiter_.set_members(members);
+    allowance_owner_.tick(now_, members, held, self_, transport_.owners(), *this);
+    allowance_origin_.tick(now_, members, transport_.owners(), *this);
+}
+
+std::vector<gossip::MemberId> CounterExchange::live_members() const {
+    std::vector<gossip::MemberId> ids = {self_};
+    for (const membership::Member& member : transport_.membership().live()) {
+        ids.push_back(member.id);
+    }
+    return ids;
+}
+
+/// Tells some of the other members this machine's clock, now and then, and follows the fleet's.
+void CounterExchange::follow_clock() {
+    if (!clock_.has_own()) {
+        return;
+    }
+    if (clock_told_ && now_ - *clock_told_ < FleetClock::kTellEvery) {
+        return;
+    }
+    clock_told_ = now_;
+    const auto& live = transport_.membership().live();
+    for (std::size_t i = 0; i < std::min(live.size(), kTellClockTo); ++i) {
+        tell_clock(live[(clock_hand_ + i) % live.size()].id);
+    }
+    clock_hand_ = live.empty() ? 0 : (clock_hand_ + kTellClockTo) % live.size();
+}
+
+void CounterExchange::tell_clock(const gossip::MemberId& to) {
+    if (!clock_.has_own()) {
+        return;
+    }
+    std::array<std::byte, 16> buffer;
+    ByteWriter writer(buffer);
+    clock_.encode(writer, now_);
+    WEIR_ASSERT(writer.ok());
+    if (!transport_.send(to, gossip::MessageType::clock, writer.written())) {
+        ++counters_.dropped_entries;
+    }
+}
+
+void CounterExchange::send_report(const gossip::MemberId& to, const AllowanceReport& report) {
+    if (to == self_) {
+        allowance_owner_.receive(self_, self_number_, report, now_, *this);
+    } else {
+        send_entry(to, gossip::MessageType::allowance_report, report);
+    }
+}
+
+void CounterExchange::send_grant(const gossip::MemberId& to, const AllowanceGrant& grant) {
+    if (to == self_) {
+        allowance_origin_.receive(grant, now_);
+    } else {
+        send_entry(to, gossip::MessageType::allowance_grant, grant);
+    }
+}
+
+void CounterExchange::send_window_report(const gossip::MemberId& to, const WindowReport& report) {
+    if (to == self_) {
+        window_owner_.receive(self_, self_number_, report, now_, *this);
+    } else {
+        send_entry(to, gossip::MessageType::window_report, report);
+    }
+}
+
+void CounterExchange::send_window_grant(const gossip::MemberId& to, const WindowGrant& grant) {
+    if (to == self_) {
+        window_origin_.receive(self_, grant, now_);
+    } else {
+        send_entry(to, gossip::MessageType::window_grant, grant);
+    }
+}
+
+}  // namespace weir::sync

@@ -1,0 +1,67 @@
+#include "sync/fleet_clock.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/records.h"
+
+namespace weir::sync {
+namespace {
+
+/// No clock shows a time later than this, the end of the year 2261.
+constexpr std::uint64_t kLatestMillisecond = 9'214'646'400'000;
+
+}  // namespace
+
+void FleetClock::encode(ByteWriter& writer, Instant now) const {
+    WEIR_ASSERT(own_.has_value());
+    const RecordWriter record(writer);
+    const Duration time = *own_ + now.time_since_epoch();
+    writer.u64(static_cast<std::uint64_t>(
+        std::max<std::int64_t>(0, std::chrono::floor<std::chrono::milliseconds>(time).count())));
+}
+
+bool FleetClock::receive(const gossip::MemberId& member, ByteReader& reader, Instant now) {
+    std::uint64_t milliseconds = 0;
+    {
+        RecordReader record(reader);
+        milliseconds = record.fields().u64();
+    }
+    if (!reader.ok() || milliseconds == 0 || milliseconds > kLatestMillisecond) {
+        return false;
+    }
+    if (others_.size() >= kMostClocks && !others_.contains(member)) {
+        const auto oldest = std::min_element(
+            others_.begin(), others_.end(),
+            [](const auto& a, const auto& b) { return a.second.heard < b.second.heard; });
+        others_.erase(oldest);
+    }
+    const Duration time = std::chrono::milliseconds(milliseconds);
+    others_[member] = {time - now.time_since_epoch(), now};
+    WEIR_ASSERT(others_.size() <= kMostClocks);
+    return true;
+}
+
+Duration FleetClock::ahead(Instant now) {
+    WEIR_ASSERT(own_.has_value());
+    std::vector<Duration> clocks = {*own_};
+    for (auto each = others_.begin(); each != others_.end();) {
+        if (now - each->second.heard > kBelieveFor) {
+            each = others_.erase(each);
+            continue;
+        }
+        clocks.push_back(each->second.ahead);
+        ++each;
+    }
+    std::sort(clocks.begin(), clocks.end());
+    const Duration median = clocks[(clocks.size() - 1) / 2];
+    // Each member keeps its own clock where it agrees with the median, because that it knows
+    // without the time that messages take.
+    const Duration next = std::chrono::abs(median - *own_) < kSame ? *own_ : median;
+    if (clocks.size() == 1 || std::chrono::abs(next - common_) >= kSame / 2 || next == *own_) {
+        common_ = next;
+    }
+    return common_;
+}
+
+}  // namespace weir::sync

@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "sync/allowance_division.h"
+#include "sync/window_owner.h"
+
+// How the first owner of a limit of windows divides what is left of a window; see window_owner.h.
+
+namespace weir::sync {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What cannot be divided equally goes to others after so long.
+constexpr Duration kWindowTurn = 1s;
+
+std::uint64_t less_or_zero(std::uint64_t value, std::uint64_t less) {
+    return value - std::min(value, less);
+}
+
+/// How much an origin may still admit in all when it has confirmed the newest grant.
+std::uint64_t stays_with(std::uint64_t granted, const WindowReport& said) {
+    return std::max(granted, said.admitted);
+}
+
+}  // namespace
+
+struct WindowOwner::Plan {
+    struct Entry {
+        const gossip::MemberId* id;
+        Row* row;
+        std::uint64_t part;     // that it should have
+        std::uint64_t counted;  // that it may admit by now
+        bool divides;           // it can be asked, and has reported
+        bool changed = false;
+    };
+    std::vector<Entry> entries;
+    std::uint64_t free = 0;    // nobody may admit it
+    std::uint64_t over = 0;    // more than there is may be admitted
+    std::uint64_t coming = 0;  // will be free when origins have confirmed
+    std::uint64_t missing = 0;
+    std::uint64_t spare = 0;  // that each may have in addition, as long as others do not want it
+    std::size_t turn = 0;
+};
+
+std::uint64_t WindowOwner::counted(const Row& row, std::uint64_t silent) {
+    return row.reported ? std::max({row.said.allowance, row.most_granted, row.said.admitted})
+                        : silent;
+}
+
+/// Divides what is left of the window by what each origin wants.
+WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
+    Plan plan;
+    const std::uint64_t silent = silent_part(limit);
+    std::vector<std::uint64_t> wanted;
+    std::uint64_t admitted = 0;  // or kept for members that cannot be heard
+    std::size_t held = 0;
+    for (const auto& [run, cell] : limit.cells) {
+        admitted += cell.held ? std::max(cell.allowed, cell.said.admitted) : cell.said.admitted;
+        held += cell.held ? 1U : 0U;
+    }
+    std::uint64_t used = admitted;
+    std::uint64_t sum = 0;
+    for (auto& [id, row] : limit.rows) {
+        const bool divides = row.reported;
+        plan.entries.push_back({&id, &row, row.granted, counted(row, silent), divides});
+        wanted.push_back(divides ? less_or_zero(row.said.wanted, row.said.admitted) : 0);
+        used += plan.entries.back().counted;
+        admitted += row.said.admitted;
+        sum += wanted.back();
+    }
+    const std::uint64_t unknown =
+        members_ - std::min<std::size_t>(members_, limit.rows.size() + held);
+    used += unknown * silent;
+    const std::uint64_t there = less_or_zero(limit.most, admitted);
+    limit.scarce = sum > there;
+    plan.turn = static_cast<std::size_t>(now.time_since_epoch() / kWindowTurn);
+    WEIR_ASSERT(members_ >= 1);
+    plan.spare = less_or_zero(there, sum) / (2 * std::uint64_t{members_});
+    const std::vector<std::uint64_t> extra = divide(there, wanted, plan.turn);
+    for (std::size_t i = 0; i < extra.size(); ++i) {
+        Plan::Entry& entry = plan.entries[i];
+        entry.part = entry.divides ? entry.row->said.admitted + extra[i] : entry.part;
+    }
+    plan.free = less_or_zero(limit.most, used);
+    plan.over = less_or_zero(used, limit.most);
+    WEIR_ASSERT(plan.free == 0 || plan.over == 0);
+    return plan;
+}
+
+/// Grants what is free to those that lack it.
+void WindowOwner::give(Plan& plan) {
+    for (std::size_t i = 0; i < plan.entries.size(); ++i) {
+        Plan::Entry& entry = plan.entries[(plan.turn + i) % plan.entries.size()];
+        Row& row = *entry.row;
+        if (!entry.divides || entry.part <= row.granted) {
+            continue;
+        }
+        // What it may admit already, because a smaller grant is on its way, costs nothing.
+        const std::uint64_t most = std::max(row.granted, entry.counted) + plan.free;
+        const std::uint64_t granted = std::min(entry.part + plan.spare, most);
+        if (granted > row.granted) {
+            plan.free -= less_or_zero(granted, entry.counted);
+            row.granted = granted;
+            row.most_granted = std::max(row.most_granted, granted);
+            entry.counted = std::max(entry.counted, granted);
+            entry.changed = true;
+        }
+        plan.missing += less_or_zero(entry.part, row.granted);
+    }
+}
+
+/// Takes what is missing from those that have more than they should.
+void WindowOwner::take(Plan& plan) {
+    for (const Plan::Entry& entry : plan.entries) {
+        if (entry.divides) {
+            plan.coming +=
+                less_or_zero(entry.counted, stays_with(entry.row->granted, entry.row->said));
+        } else if (!entry.row->reported) {
+            plan.coming += less_or_zero(entry.counted, entry.row->granted);
+        }
+    }
+    plan.missing += plan.over;
+    for (Plan::Entry& entry : plan.entries) {
+        Row& row = *entry.row;
+        const std::uint64_t least = entry.part + plan.spare;
+        if (plan.missing <= plan.coming || !entry.divides || row.granted <= least) {
+            continue;
+        }
+        const std::uint64_t cut = std::min(row.granted - least, plan.missing - plan.coming);
+        row.granted -= cut;
+        WEIR_ASSERT(row.granted >= least);
+        plan.coming += cut;
+        entry.changed = true;
+    }
+}
+
+void WindowOwner::divide_anew(Limit& limit, Instant now, WindowSink& sink) {
+    if (!is_first(limit.key) || limit.most == 0 || learns(limit, now)) {
+        return;
+    }
+    limit.divided = now;
+    Plan plan = make_plan(limit, now);
+    give(plan);
+    take(plan);
+    for (const Plan::Entry& entry : plan.entries) {
+        Row& row = *entry.row;
+        const bool unconfirmed = row.granted < row.said.allowance || !row.reported;
+        if (entry.changed || row.told == Instant{} ||
+            (unconfirmed && now - row.told >= kGrantAgain)) {
+            send(limit, *entry.id, row, now, sink);
+        }
+    }
+    if (plan.missing > plan.coming) {
+        ask_others(limit, plan.missing - plan.coming, plan.spare, now, sink);
+    }
+}
+
+/// Asks as many of the members that have said nothing for their equal parts as it takes. Each keeps
+/// a spare part.
+void WindowOwner::ask_others(Limit& limit, std::uint64_t missing, std::uint64_t spare, Instant now,
+                             WindowSink& sink) {
+    const std::uint64_t each = silent_part(limit);
+    if (limit.rows.size() >= members_) {
+        return;
+    }
+    for (const gossip::MemberId& id : live_()) {
+        if (missing == 0 || rows_ >= kMostRows) {
+            return;
+        }
+        const auto [place, added] = limit.rows.try_emplace(id);
+        if (added) {
+            ++rows_;
+            place->second.number = silence_.number(id, now);
+            place->second.granted = std::min(each, spare);
+            missing -= std::min(missing, less_or_zero(each, spare));
+            send(limit, id, place->second, now, sink);
+        }
+    }
+}
+
+void WindowOwner::send(const Limit& limit, const gossip::MemberId& to, Row& row, Instant now,
+                       WindowSink& sink) {
+    WEIR_ASSERT(limit.rows.contains(to));
+    row.told = now;
+    ++statistics_.windows_granted;
+    sink.send_window_grant(to, {.key = limit.key,
+                                .run = row.said.run,
+                                .end = limit.end,
+                                .number = row.said.number,
+                                .granted = true,
+                                .scarce = limit.scarce,
+                                .allowance = row.granted});
+}
+
+}  // namespace weir::sync

@@ -1,0 +1,404 @@
+#include "sync/window_origin.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.h"
+#include "sync/synced_limit.h"
+
+namespace weir::sync {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The control thread's tick: nothing can be told sooner.
+constexpr Duration kWindowSoon = 10ms;
+/// What was admitted is told so long after the last report.
+constexpr Duration kWindowTellEvery = 100ms;
+/// A report that was not noted is sent again after so long, and each next time after twice the
+/// time.
+constexpr Duration kWindowResend = 200ms;
+constexpr std::uint32_t kWindowDoublings = 5;
+/// Who wants more than it was granted asks again after so long, and each next time after twice the
+/// time; the owner grants by itself what becomes free.
+constexpr Duration kWindowAskAgain = 200ms;
+/// More is asked for when what is left lasts for less than so long at the present rate.
+constexpr double kWindowAhead = 0.1;
+/// So much is asked for, in seconds of that rate.
+constexpr double kWindowStock = 0.25;
+/// The time, in seconds, over which the rate is estimated (an exponential mean). With a shorter one
+/// a single burst would ask for all that is left.
+constexpr double kWindowRateTime = 0.3;
+
+std::uint64_t whole_weight(double weight) {
+    WEIR_ASSERT(weight >= 0);
+    return static_cast<std::uint64_t>(std::ceil(weight));
+}
+
+Duration doubled(Duration first, std::uint32_t times) {
+    return first * (std::int64_t{1} << std::min(times, kWindowDoublings));
+}
+
+/// The number of a limit among what the limiter was told.
+std::uint64_t number_of_key(const LimitKey& key) { return hash(key) | 1; }
+
+std::uint64_t number_of_limit(std::string_view quota, limiter::Unit unit, Duration period) {
+    LimitKey key = key_of(quota, unit, period);
+    key.kind = static_cast<std::uint8_t>(limiter::LimitKind::window);
+    return number_of_key(key);
+}
+
+}  // namespace
+
+void WindowOrigin::tick(Instant now, std::int64_t second, std::uint32_t members,
+                        const membership::Owners& owners, WindowSink& sink) {
+    second_ = second;
+    follow(members, owners, now);
+    limiter_.drain_windows([&](limiter::LimitRef ref) { touched(ref, now); });
+    for (std::size_t looks = 0; looks < kLooksEachTick; ++looks) {
+        const auto slot = due_.take(now);
+        if (!slot) {
+            break;
+        }
+        look(*slot, now, owners, sink);
+    }
+}
+
+/// New owners are told what was admitted here.
+void WindowOrigin::follow(std::uint32_t members, const membership::Owners& owners, Instant now) {
+    std::uint16_t moved = 0;
+    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
+        if (owners.of(shard) != owners_[shard]) {
+            owners_[shard] = owners.of(shard);
+            moved = static_cast<std::uint16_t>(moved | membership::bit_of(shard));
+        }
+    }
+    const bool joined = members_ <= 1 && members > 1;
+    members_ = members;
+    if (moved == 0 && !joined) {
+        return;
+    }
+    for (const auto& [key, slot] : by_key_) {
+        if (joined || (moved & membership::bit_of(membership::shard_of(key.quota))) != 0) {
+            due_.add(slot, now);
+        }
+    }
+}
+
+// --- the table -----------------------------------------------------------------------------------
+
+void WindowOrigin::touched(limiter::LimitRef ref, Instant now) {
+    if (const auto known = by_record_.find(ref.record); known != by_record_.end()) {
+        Limit& limit = slots_[known->second];
+        if (limit.ref == ref) {
+            due_.add(known->second, now);
+            return;
+        }
+        unlink(limit);
+    }
+    const auto identity = limiter_.identity(ref);
+    if (!identity) {
+        return;
+    }
+    const LimitKey key = key_of(*identity);
+    const auto known = by_key_.find(key);
+    if (const auto slot = known != by_key_.end() ? known->second : add(key)) {
+        link(*slot, ref, now);
+        due_.add(*slot, now);
+    }
+}
+
+std::optional<std::uint32_t> WindowOrigin::add(const LimitKey& key) {
+    WEIR_ASSERT(!by_key_.contains(key));
+    if (by_key_.size() >= kMostLimits) {
+        ++statistics_.dropped_entries;
+        return std::nullopt;
+    }
+    if (free_.empty()) {
+        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+        slots_.emplace_back();
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    const std::uint16_t number = slots_[slot].said.number;  // goes on, so that no two are alike
+    slots_[slot] = Limit{};
+    slots_[slot].key = key;
+    slots_[slot].said.number = number;
+    by_key_.emplace(key, slot);
+    return slot;
+}
+
+/// A record that was made anew goes on with what the limit admitted before.
+void WindowOrigin::link(std::uint32_t slot, limiter::LimitRef ref, Instant now) {
+    Limit& limit = slots_[slot];
+    WEIR_ASSERT(is_of_windows(limit.key));
+    unlink(limit);
+    limit.ref = ref;
+    by_record_[ref.record] = slot;
+    if (limit.end > second_) {
+        allow(limit, now);
+    }
+}
+
+void WindowOrigin::unlink(Limit& limit) {
+    if (limit.ref) {
+        by_record_.erase(limit.ref->record);
+        limit.ref.reset();
+    }
+    WEIR_ASSERT(by_record_.size() <= by_key_.size());
+}
+
+void WindowOrigin::drop(std::uint32_t slot) {
+    Limit& limit = slots_[slot];
+    unlink(limit);
+    by_key_.erase(limit.key);
+    due_.remove(slot);
+    free_.push_back(slot);
+    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
+}
+
+/// Puts what this member may admit in the window in force, also for a record that is made later.
+void WindowOrigin::allow(Limit& limit, Instant now) {
+    if (!limit.allowance && !(limit.counts.admitted > 0)) {
+        return;
+    }
+    const limiter::WindowAllowance allowance{
+        .end = limit.end,
+        .allowance =
+            limit.allowance ? static_cast<double>(*limit.allowance) : limit.counts.allowance,
+        .admitted = limit.counts.admitted};
+    limiter_.foretell_window(number_of_key(limit.key), allowance, &number_of_limit);
+    if (limit.ref && !limiter_.allow_in_window(*limit.ref, allowance, now)) {
+        unlink(limit);
+    }
+}
+
+// --- what is reported ----------------------------------------------------------------------------
+
+void WindowOrigin::begin_window(Limit& limit, std::uint32_t end) {
+    limit.end = end;
+    limit.allowance.reset();
+    limit.scarce = false;
+    limit.asked_in_vain = 0;
+    limit.counts = {};
+    limit.said = {.key = limit.key, .number = limit.said.number};
+    for (Told& told : limit.owners) {
+        told.noted = 0;
+    }
+}
+
+/// Reads what was admitted. False when there is no window.
+bool WindowOrigin::measure(Limit& limit, Instant now) {
+    WEIR_ASSERT(by_key_.contains(limit.key));
+    const auto counts = limit.ref ? limiter_.take_window(*limit.ref, now) : std::nullopt;
+    if (!counts) {
+        unlink(limit);
+        return limit.end > second_;
+    }
+    const auto end = static_cast<std::uint32_t>(counts->end);
+    if (end == 0) {
+        return limit.end > second_ && limit.allowance;
+    }
+    if (end != limit.end) {
+        const double lacking = limit.counts.lacking;
+        begin_window(limit, end);
+        limit.counts.lacking = lacking;
+    }
+    const double seconds = to_seconds(now - limit.looked);
+    const double before = std::min(limit.counts.admitted, counts->admitted);
+    if (seconds > 0) {
+        const double rate = (counts->admitted - before) / seconds;
+        limit.rate += (rate - limit.rate) * (1 - std::exp(-seconds / kWindowRateTime));
+    }
+    limit.looked = now;
+    const double lacking = limit.counts.lacking + counts->lacking;
+    limit.counts = *counts;
+    limit.counts.lacking = lacking;
+    return true;
+}
+
+/// How much this member would like to admit from now on, until it asks again.
+double WindowOrigin::need_of(const Limit& limit) {
+    return std::max(limit.counts.lacking, limit.rate * kWindowStock) + limit.counts.typical;
+}
+
+/// Whether it needs more than it may admit, or soon will.
+bool WindowOrigin::asks(const Limit& limit) {
+    const limiter::WindowCounts& counts = limit.counts;
+    if (counts.allowance >= counts.most) {
+        return false;
+    }
+    const double left = std::max(0.0, counts.allowance - counts.admitted);
+    return counts.lacking > 0 || left < limit.rate * kWindowAhead + counts.typical;
+}
+
+/// How long after the last report the next one is due.
+Duration WindowOrigin::report_after(const Limit& limit) {
+    const WindowReport& said = limit.said;
+    if (said.end != limit.end || (limit.allowance && *limit.allowance < said.allowance)) {
+        return Duration::zero();  // it is the window's first, or confirms a smaller allowance
+    }
+    if (asks(limit) && limit.asked_in_vain == 0) {
+        return kWindowSoon;
+    }
+    if (said.admitted != whole_weight(limit.counts.admitted)) {
+        return kWindowTellEvery;
+    }
+    return asks(limit) ? doubled(kWindowAskAgain, limit.asked_in_vain) : Duration::max();
+}
+
+/// True when another member has become the first owner. It has to hear what this one may admit by
+/// now, which can be more than it has told.
+bool WindowOrigin::follow_owners(Limit& limit, const membership::Owners& owners) {
+    const membership::OwnerList& list = owners.of(membership::shard_of(limit.key.quota));
+    std::array<Told, membership::kOwnersPerShard> next;
+    limit.owner_count = std::min(list.size(), next.size());
+    for (std::size_t i = 0; i < limit.owner_count; ++i) {
+        next[i].owner = list[i];
+        for (const Told& told : limit.owners) {
+            next[i] = told.owner == list[i] ? told : next[i];
+        }
+    }
+    const bool moved =
+        limit.said.run != 0 && limit.owner_count > 0 && limit.owners[0].owner != next[0].owner;
+    limit.owners = next;
+    return moved;
+}
+
+void WindowOrigin::look(std::uint32_t slot, Instant now, const membership::Owners& owners,
+                        WindowSink& sink) {
+    Limit& limit = slots_[slot];
+    if (!measure(limit, now)) {
+        drop(slot);
+        return;
+    }
+    if (members_ <= 1) {
+        limit.counts.lacking = 0;
+        return;
+    }
+    const bool moved = follow_owners(limit, owners);
+    const Duration after = report_after(limit);
+    if (moved || after == Duration::zero() || now - limit.said_at >= after) {
+        report(limit, now);
+    }
+    send_due(limit, now, sink);
+    due_.add(slot, next_look(limit, now));
+}
+
+void WindowOrigin::report(Limit& limit, Instant now) {
+    WEIR_ASSERT(run_ != 0 && limit.end != 0);
+    const bool asked = limit.said.wanted > limit.said.allowance && limit.said.end == limit.end;
+    const bool asking = asks(limit);
+    limit.asked_in_vain = asking && asked ? limit.asked_in_vain + 1 : 0;
+    const std::uint64_t most = whole_weight(limit.counts.most);
+    const std::uint64_t admitted = whole_weight(limit.counts.admitted);
+    const std::uint64_t wanted = admitted + (asking ? whole_weight(need_of(limit)) : 0);
+    limit.said = {.key = limit.key,
+                  .run = run_,
+                  .end = limit.end,
+                  .number = static_cast<std::uint16_t>(limit.said.number + 1),
+                  .told = limit.allowance.has_value(),
+                  .most = most,
+                  .allowance = limit.allowance ? *limit.allowance
+                                               : static_cast<std::uint64_t>(limit.counts.allowance),
+                  .admitted = admitted,
+                  .wanted = std::min(std::max(most, admitted), wanted)};
+    if (limit.said.number == 0) {
+        limit.said.number = 1;
+    }
+    WEIR_ASSERT(limit.said.wanted >= limit.said.admitted);
+    limit.said_at = now;
+    limit.counts.lacking = 0;
+    for (Told& told : limit.owners) {
+        told.sent = 0;
+    }
+    ++statistics_.windows_reported;
+}
+
+/// Sends the newest report to the owners that have not noted it.
+void WindowOrigin::send_due(Limit& limit, Instant now, WindowSink& sink) {
+    if (limit.said.run == 0) {
+        return;
+    }
+    WEIR_ASSERT(limit.owner_count <= limit.owners.size());
+    for (std::size_t i = 0; i < limit.owner_count; ++i) {
+        Told& told = limit.owners[i];
+        if (told.noted == limit.said.number) {
+            continue;
+        }
+        if (told.sent == 0 || now - told.sent_at >= doubled(kWindowResend, told.sent - 1)) {
+            ++told.sent;
+            told.sent_at = now;
+            sink.send_window_report(told.owner, limit.said);
+        }
+    }
+}
+
+Instant WindowOrigin::next_look(const Limit& limit, Instant now) const {
+    // When the window has ended and no other one has begun, the limit is dropped.
+    const auto left = std::chrono::seconds(std::int64_t{limit.end} - second_);
+    Instant next = now + std::max<Duration>(left, 0s) + 1s;
+    for (std::size_t i = 0; i < limit.owner_count; ++i) {
+        const Told& told = limit.owners[i];
+        if (told.noted != limit.said.number && told.sent > 0) {
+            next = std::min(next, told.sent_at + doubled(kWindowResend, told.sent - 1));
+        }
+    }
+    if (const Duration after = report_after(limit); after != Duration::max()) {
+        next = std::min(next, limit.said_at + std::max(after, kWindowSoon));
+    }
+    return std::max(next, now + kWindowSoon);
+}
+
+void WindowOrigin::tell_all(Instant now, const membership::Owners& owners, WindowSink& sink) {
+    for (const auto& [key, slot] : by_key_) {
+        Limit& limit = slots_[slot];
+        if (measure(limit, now) && limit.end != 0 && members_ > 1) {
+            (void)follow_owners(limit, owners);
+            if (limit.said.end != limit.end ||
+                limit.said.admitted != whole_weight(limit.counts.admitted)) {
+                report(limit, now);
+            }
+            send_due(limit, now, sink);
+        }
+    }
+}
+
+void WindowOrigin::receive(const gossip::MemberId& from, const WindowGrant& grant, Instant now) {
+    const auto known = by_key_.find(grant.key);
+    if (known == by_key_.end() && !(grant.granted && grant.number == 0)) {
+        return;
+    }
+    const auto slot = known != by_key_.end() ? known->second : add(grant.key);
+    if (!slot) {
+        return;
+    }
+    Limit& limit = slots_[*slot];
+    if (limit.end <= second_) {
+        begin_window(limit, 0);  // what was said is about a window that has ended
+    }
+    const bool answers =
+        limit.said.run != 0 && grant.run == run_ && grant.number == limit.said.number;
+    if (!answers && (grant.number != 0 || limit.said.run != 0)) {
+        return;  // a report has overtaken it, or it is about another run
+    }
+    for (std::size_t i = 0; i < limit.owner_count && answers; ++i) {
+        if (limit.owners[i].owner == from) {
+            limit.owners[i].noted = grant.number;
+        }
+    }
+    if (!grant.granted || grant.end <= second_ || (limit.end > second_ && grant.end > limit.end)) {
+        return;
+    }
+    limit.end = grant.end;  // if it is another one, then the same window by the owner's name
+    limit.scarce = grant.scarce;
+    limit.allowance = grant.allowance;
+    if (static_cast<double>(grant.allowance) > limit.counts.allowance) {
+        limit.asked_in_vain = 0;
+    }
+    limit.counts.allowance = static_cast<double>(grant.allowance);
+    allow(limit, now);
+    due_.add(*slot, now + kWindowSoon);
+}
+
+}  // namespace weir::sync

@@ -1,0 +1,455 @@
+#include "sync/window_owner.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/assert.h"
+#include "sync/telling_number.h"
+
+namespace weir::sync {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A limit with many origins is divided at most so often.
+constexpr Duration kDivideWindowEvery = 20ms;
+constexpr std::size_t kFewRows = 16;
+/// What other owners have not noted is told again after so long, each next time after twice the
+/// time.
+constexpr Duration kHandAgain = 300ms;
+constexpr std::uint32_t kHandDoublings = 5;
+/// Clocks of members differ by less than this many seconds.
+constexpr std::int64_t kClocksDiffer = 1;
+/// So many changes of the number of members are remembered.
+constexpr std::size_t kMostChanges = 4096;
+
+}  // namespace
+
+// --- which limits --------------------------------------------------------------------------------
+
+void WindowOwner::tick(Instant now, std::int64_t second, std::uint32_t members,
+                       const gossip::MemberId& self, const membership::Owners& owners,
+                       WindowSink& sink) {
+    second_ = second;
+    if (members_ <= 1 && members > 1) {
+        learns_until_ = now + kLearn;  // until now there was nobody to learn from
+    }
+    const bool changed = members != members_;
+    members_ = std::max(1U, members);
+    note_members(members_);
+    const auto versions = owners_version_;
+    follow_owners(now, self, owners);
+    if (changed || versions != owners_version_) {
+        for (const auto& [key, slot] : by_key_) {
+            due_.add(slot, now);
+        }
+    }
+    for (std::size_t looks = 0; looks < kLooksEachTick; ++looks) {
+        const auto slot = due_.take(now);
+        if (!slot) {
+            break;
+        }
+        look(*slot, now, sink);
+    }
+}
+
+void WindowOwner::follow_owners(Instant now, const gossip::MemberId& self,
+                                const membership::Owners& owners) {
+    for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
+        const membership::OwnerList& list = owners.of(shard);
+        if (list == owners_[shard] && self == self_) {
+            continue;
+        }
+        const bool was_first = !owners_[shard].empty() && owners_[shard].front() == self_;
+        const bool first = !list.empty() && list.front() == self;
+        if (first && !was_first) {
+            first_since_[shard] = now;
+        }
+        owners_[shard] = list;
+        ++owners_version_[shard];
+    }
+    self_ = self;
+}
+
+/// Remembers how many members there were, for as long as a window lasts.
+void WindowOwner::note_members(std::uint32_t members) {
+    if (!changes_.empty() && changes_.back().members == members) {
+        return;
+    }
+    changes_.push_back({second_, members});
+    const std::int64_t longest =
+        std::chrono::floor<std::chrono::seconds>(limiter::kLongestWindow).count() + 86'400;
+    while (changes_.size() > kMostChanges ||
+           (changes_.size() > 1 && changes_[1].second < second_ - longest)) {
+        changes_.pop_front();
+    }
+}
+
+/// How much a member may admit at most that has said nothing: an equal part of the window for the
+/// smallest number of members that there was since it began. Of a time before this owner, anything.
+std::uint64_t WindowOwner::silent_part(const Limit& limit) const {
+    const std::int64_t length = static_cast<std::int64_t>(limit.key.period_ms / 1000);
+    const std::int64_t begin = std::int64_t{limit.end} - length - kClocksDiffer;
+    std::uint32_t fewest = members_;
+    for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
+        fewest = std::min(fewest, change->members);
+        if (change->second <= begin) {
+            return std::max<std::uint64_t>(1, limit.most / fewest);
+        }
+    }
+    return std::max<std::uint64_t>(1, limit.most);
+}
+
+bool WindowOwner::is_first(const LimitKey& key) const {
+    const membership::OwnerList& list = owners_[membership::shard_of(key.quota)];
+    return !list.empty() && list.front() == self_;
+}
+
+/// Whether this owner does not know yet what the members may admit. What they said to it before it
+/// became the first owner may be less than what the former one has granted since.
+bool WindowOwner::learns(const Limit& limit, Instant now) const {
+    if (members_ <= 1 || now < learns_until_) {
+        return members_ > 1;
+    }
+    const Instant since = first_since_[membership::shard_of(limit.key.quota)];
+    return now - since < kLearn &&
+           std::any_of(limit.rows.begin(), limit.rows.end(),
+                       [&](const auto& row) { return row.second.heard < since; });
+}
+
+std::optional<std::uint32_t> WindowOwner::find_or_add(const LimitKey& key) {
+    if (const auto known = by_key_.find(key); known != by_key_.end()) {
+        return known->second;
+    }
+    if (by_key_.size() >= kMostLimits) {
+        ++statistics_.dropped_entries;
+        return std::nullopt;
+    }
+    if (free_.empty()) {
+        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+        slots_.emplace_back();
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    slots_[slot] = Limit{};
+    slots_[slot].key = key;
+    by_key_.emplace(key, slot);
+    return slot;
+}
+
+void WindowOwner::remove(std::uint32_t slot) {
+    Limit& limit = slots_[slot];
+    WEIR_ASSERT(rows_ >= limit.rows.size() + limit.cells.size());
+    rows_ -= limit.rows.size() + limit.cells.size();
+    by_key_.erase(limit.key);
+    limit = Limit{};
+    due_.remove(slot);
+    free_.push_back(slot);
+    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
+}
+
+void WindowOwner::stopped(Instant now) {
+    // What was admitted stays true. Who may admit how much, others may have decided meanwhile;
+    // origins tell it again until it is noted.
+    learns_until_ = now + 2 * kLearn;
+}
+
+std::optional<std::uint64_t> WindowOwner::admitted(const LimitKey& key) const {
+    const auto known = by_key_.find(key);
+    if (known == by_key_.end() || slots_[known->second].end <= second_) {
+        return std::nullopt;
+    }
+    std::uint64_t sum = 0;
+    for (const auto& [id, row] : slots_[known->second].rows) {
+        sum += row.said.admitted;
+    }
+    for (const auto& [run, cell] : slots_[known->second].cells) {
+        sum += cell.said.admitted;
+    }
+    return sum;
+}
+
+// --- which window --------------------------------------------------------------------------------
+
+void WindowOwner::begin(Limit& limit, std::uint32_t end) {
+    WEIR_ASSERT(rows_ >= limit.rows.size() + limit.cells.size());
+    rows_ -= limit.rows.size() + limit.cells.size();
+    limit.rows.clear();
+    limit.cells.clear();
+    WEIR_ASSERT(end != 0);
+    limit.end = end;
+    limit.scarce = false;
+}
+
+/// Decides to which window the report belongs. False: to one that has ended.
+bool WindowOwner::settle_end(Limit& limit, const WindowReport& report) {
+    const std::int64_t end = limit.end;
+    const std::int64_t named = report.end;
+    if (named == end) {
+        return end > second_ - kClocksDiffer;
+    }
+    if (end <= second_ + kClocksDiffer && named > end) {
+        begin(limit, report.end);  // the next window
+        return true;
+    }
+    if (named <= second_ + kClocksDiffer) {
+        return false;
+    }
+    if (named < end) {
+        // It began there before others did. All others are told.
+        limit.end = report.end;
+        for (auto& [id, row] : limit.rows) {
+            row.told = {};
+        }
+    }
+    return true;
+}
+
+// --- members that are gone
+// ------------------------------------------------------------------------
+
+/// The member of the row is gone, or cannot be heard (`held`: its share is kept). What it admitted
+/// stays.
+void WindowOwner::bury(Limit& limit, const Row& row, bool held) {
+    if (!row.reported || (row.said.admitted == 0 && !held)) {
+        return;
+    }
+    WindowReport said = row.said;
+    said.gone = true;
+    said.told = false;
+    said.allowance = said.wanted = said.admitted;
+    if (Cell* const cell = take_cell(limit, said); cell != nullptr && held) {
+        cell->held = row.number;
+        cell->allowed = counted(row, 0);
+    }
+}
+
+/// Null when there is no room for it.
+WindowOwner::Cell* WindowOwner::take_cell(Limit& limit, const WindowReport& report) {
+    WEIR_ASSERT(report.gone);
+    auto known = limit.cells.find(report.run);
+    if (known == limit.cells.end()) {
+        if (rows_ >= kMostRows) {
+            ++statistics_.dropped_entries;
+            return nullptr;
+        }
+        ++rows_;
+        known = limit.cells.emplace(report.run, Cell{}).first;
+    } else if (!is_older(known->second.said.number, report.number)) {
+        return &known->second;
+    }
+    known->second.said = report;
+    known->second.noted = {};
+    limit.handed_times = 0;
+    return &known->second;
+}
+
+/// Turns the rows of members that cannot be heard into cells.
+void WindowOwner::judge(Limit& limit, Instant now) {
+    for (auto each = limit.rows.begin(); each != limit.rows.end();) {
+        if (silence_.is_live(each->second.number)) {
+            ++each;
+            continue;
+        }
+        const Row row = each->second;
+        each = limit.rows.erase(each);
+        WEIR_ASSERT(rows_ > 0);
+        --rows_;
+        bury(limit, row, silence_.has_share(row.number, now));
+    }
+    for (auto& [run, cell] : limit.cells) {
+        if (cell.held && !silence_.has_share(*cell.held, now)) {
+            cell.held.reset();
+        }
+    }
+}
+
+// --- reports -------------------------------------------------------------------------------------
+
+/// The member of this run lives. Null when there is no room for it, or the report is an old one.
+WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& from,
+                                        MemberNumber number, const WindowReport& report,
+                                        Instant now) {
+    // A member that was given up comes back, perhaps with another incarnation.
+    if (limit.cells.erase(report.run) > 0) {
+        --rows_;
+    }
+    for (auto each = limit.rows.begin(); each != limit.rows.end();) {
+        const bool earlier = each->first != from && each->second.said.run == report.run;
+        rows_ -= earlier ? 1U : 0U;
+        each = earlier ? limit.rows.erase(each) : std::next(each);
+    }
+    if (rows_ >= kMostRows && !limit.rows.contains(from)) {
+        ++statistics_.dropped_entries;
+        return nullptr;
+    }
+    const auto [place, added] = limit.rows.try_emplace(from);
+    rows_ += added ? 1U : 0U;
+    Row& row = place->second;
+    if (row.reported && row.said.run != report.run) {
+        bury(limit, row, false);  // another process is at this address
+        row = Row{};
+    }
+    if (row.reported && !is_older(row.said.number, report.number)) {
+        return row.said.number == report.number ? &row : nullptr;
+    }
+    row.heard = now;
+    row.number = number;
+    row.reported = true;
+    row.said = report;
+    row.said.end = limit.end;
+    row.granted = row.most_granted = std::max(report.allowance, report.admitted);
+    limit.most = report.most > 0 ? report.most : limit.most;
+    return &row;
+}
+
+void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
+                          const WindowReport& report, Instant now, WindowSink& sink) {
+    const membership::OwnerList& list = owners_[membership::shard_of(report.key.quota)];
+    if (std::find(list.begin(), list.end(), self_) == list.end()) {
+        ++statistics_.refused_not_owner;
+        return;
+    }
+    WindowGrant answer{
+        .key = report.key, .run = report.run, .end = report.end, .number = report.number};
+    const auto slot = find_or_add(report.key);
+    if (!slot) {
+        return;
+    }
+    Limit& limit = slots_[*slot];
+    if (!settle_end(limit, report)) {
+        sink.send_window_grant(from, answer);  // nobody needs to know it any more
+        due_.add(*slot, now);
+        return;
+    }
+    answer.end = limit.end;
+    if (report.gone) {
+        const bool lives = std::any_of(limit.rows.begin(), limit.rows.end(), [&](const auto& row) {
+            return row.second.said.run == report.run;
+        });
+        if (!lives) {
+            (void)take_cell(limit, report);
+        }
+        sink.send_window_grant(from, answer);
+        due_.add(*slot, now);
+        return;
+    }
+    if (silence_.is_gone(number)) {
+        WindowReport last = report;  // overtaken by the goodbye
+        last.gone = true;
+        (void)take_cell(limit, last);
+        due_.add(*slot, now);
+        return;
+    }
+    Row* const row = take_row(limit, from, number, report, now);
+    if (row == nullptr) {
+        return;
+    }
+    const Instant told_before = row->told;
+    if (limit.rows.size() <= kFewRows || now - limit.divided >= kDivideWindowEvery) {
+        divide_anew(limit, now, sink);
+    }
+    if (row->told == told_before || row->told != now) {
+        if (is_first(limit.key) && !learns(limit, now) && limit.most > 0) {
+            send(limit, from, *row, now, sink);
+        } else {
+            sink.send_window_grant(from, answer);
+        }
+    }
+    due_.add(*slot, next_look(limit, now));
+}
+
+void WindowOwner::noted(const gossip::MemberId& from, const WindowGrant& grant) {
+    const auto known = by_key_.find(grant.key);
+    if (known == by_key_.end()) {
+        return;
+    }
+    Limit& limit = slots_[known->second];
+    const auto cell = limit.cells.find(grant.run);
+    const membership::OwnerList& list = owners_[membership::shard_of(grant.key.quota)];
+    if (cell == limit.cells.end() || cell->second.said.number != grant.number) {
+        return;
+    }
+    for (std::size_t i = 0; i < std::min(list.size(), cell->second.noted.size()); ++i) {
+        cell->second.noted[i] = cell->second.noted[i] || list[i] == from;
+    }
+}
+
+/// Tells the other owners what members that are gone had admitted.
+void WindowOwner::hand_over(Limit& limit, Instant now, WindowSink& sink) {
+    const membership::Shard shard = membership::shard_of(limit.key.quota);
+    const membership::OwnerList& list = owners_[shard];
+    if (limit.owners_version != owners_version_[shard]) {
+        limit.owners_version = owners_version_[shard];
+        limit.handed_times = 0;
+        for (auto& [run, cell] : limit.cells) {
+            cell.noted = {};
+        }
+    }
+    const Duration wait =
+        kHandAgain * (std::int64_t{1} << std::min(limit.handed_times, kHandDoublings));
+    if (limit.handed_times > 0 && now - limit.handed < wait) {
+        return;
+    }
+    bool sent = false;
+    for (auto& [run, cell] : limit.cells) {
+        for (std::size_t i = 0; i < std::min(list.size(), cell.noted.size()); ++i) {
+            if (list[i] == self_) {
+                cell.noted[i] = true;
+            } else if (!cell.noted[i]) {
+                WindowReport said = cell.said;
+                said.end = limit.end;
+                said.most = limit.most;
+                sink.send_window_report(list[i], said);
+                sent = true;
+            }
+        }
+    }
+    if (sent) {
+        limit.handed = now;
+        ++limit.handed_times;
+    }
+}
+
+// --- what is due ---------------------------------------------------------------------------------
+
+void WindowOwner::look(std::uint32_t slot, Instant now, WindowSink& sink) {
+    WEIR_ASSERT(slot < slots_.size());
+    Limit& limit = slots_[slot];
+    judge(limit, now);
+    hand_over(limit, now, sink);
+    // What is known stays until the window ends, also where this member owns the limit no more: it
+    // may own it again before all others have noticed that it did not.
+    if (limit.end + kClocksDiffer <= second_) {
+        remove(slot);
+        return;
+    }
+    divide_anew(limit, now, sink);
+    due_.add(slot, next_look(limit, now));
+}
+
+Instant WindowOwner::next_look(const Limit& limit, Instant now) const {
+    const auto until_end = std::chrono::seconds(std::int64_t{limit.end} + kClocksDiffer - second_);
+    Instant next = now + std::max<Duration>(until_end, 1s);
+    const membership::Shard shard = membership::shard_of(limit.key.quota);
+    if (is_first(limit.key) && learns(limit, now)) {
+        next = std::min(next, std::max(learns_until_, first_since_[shard] + kLearn));
+    }
+    for (const auto& [id, row] : limit.rows) {
+        if (row.granted < row.said.allowance || !row.reported) {
+            next = std::min(next, std::max(now, row.told + kGrantAgain));
+        }
+    }
+    for (const auto& [run, cell] : limit.cells) {
+        const auto missing =
+            static_cast<std::ptrdiff_t>(std::min(owners_[shard].size(), cell.noted.size())) -
+            std::count(cell.noted.begin(), cell.noted.end(), true);
+        if (missing > 0 || limit.owners_version != owners_version_[shard]) {
+            next = std::min(next, now + kHandAgain);
+        }
+    }
+    return std::max(next, now + 10ms);
+}
+
+}  // namespace weir::sync

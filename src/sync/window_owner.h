@@ -1,0 +1,156 @@
+#pragma once
+// The owner's side of limits of windows (window_origin.h). Every owner keeps for each limit what
+// each run of a member has admitted in the present window, until that has ended: counts only grow,
+// and those of members that are gone stay. The first owner divides what is left among the members
+// that want more. It counts for each the most that it may admit by now: what it said last, what was
+// granted since, or what it has admitted. An allowance that shrinks counts in full until the origin
+// has confirmed the smaller one. Members that have said nothing may use an equal part, as they may
+// since the window began; the owner asks for it when others want more. So together the members
+// never admit more than the limit says
+// (docs/decisions/0169-windows-are-counted-by-run.md).
+//
+// An owner tells each other owner what members that are gone had admitted, until it has noted it.
+//
+// Thread-safety: none, belongs to the control thread. Ownership: owns its table; borrows silence
+// and statistics.
+// Invariants: the table has at most kMostLimits limits, and kMostRows rows of all limits. A member
+// that has just become the first owner of a shard grants nothing until the origins that it knows of
+// have told it what they may admit, for kLearn at most; one that has just found the others, or was
+// stopped, does so for all of kLearn.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "membership/owners.h"
+#include "sync/due_queue.h"
+#include "sync/silence.h"
+#include "sync/window_messages.h"
+#include "sync/window_origin.h"
+
+namespace weir::sync {
+
+class WindowOwner {
+  public:
+    static constexpr std::size_t kMostLimits = std::size_t{1} << 17;
+    static constexpr std::size_t kMostRows = std::size_t{1} << 19;
+    static constexpr std::size_t kLooksEachTick = 500;
+    static constexpr Duration kLearn = std::chrono::seconds(1);
+    /// A smaller grant that was not confirmed is sent again after so long.
+    static constexpr Duration kGrantAgain = std::chrono::milliseconds(200);
+
+    /// `live` returns all live members, this one included.
+    WindowOwner(Silence& silence, std::function<std::vector<gossip::MemberId>()> live,
+                SyncStatistics& statistics)
+        : silence_(silence), live_(std::move(live)), statistics_(statistics) {}
+
+    /// Looks at the limits for which something is due. `members` and `second`: as for
+    /// WindowOrigin::tick().
+    void tick(Instant now, std::int64_t second, std::uint32_t members, const gossip::MemberId& self,
+              const membership::Owners& owners, WindowSink& sink);
+    /// An origin reports, or an owner tells of a member that is gone. Only for shards that this
+    /// member owns.
+    void receive(const gossip::MemberId& from, MemberNumber number, const WindowReport& report,
+                 Instant now, WindowSink& sink);
+    /// Another owner has noted what it was told of a member that is gone.
+    void noted(const gossip::MemberId& from, const WindowGrant& grant);
+    /// This process was stopped: what it knows is old.
+    void stopped(Instant now);
+
+    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    /// What all runs together have admitted in the present window, as far as this owner knows.
+    [[nodiscard]] std::optional<std::uint64_t> admitted(const LimitKey& key) const;
+
+  private:
+    struct KeyHash {
+        std::size_t operator()(const LimitKey& key) const { return hash(key); }
+    };
+    /// A member that shares the window.
+    struct Row {
+        MemberNumber number = 0;
+        bool reported = false;  // else it was asked for its equal part
+        WindowReport said;
+        std::uint64_t granted = 0;       // the newest
+        std::uint64_t most_granted = 0;  // since it reported
+        Instant told{};                  // when the newest grant was sent
+        Instant heard{};                 // when it last reported
+    };
+    /// What a run has admitted whose member is gone or cannot be heard.
+    struct Cell {
+        WindowReport said;
+        /// The member that cannot be heard, and how much it may admit in all, as long as its share
+        /// is kept.
+        std::optional<MemberNumber> held;
+        std::uint64_t allowed = 0;
+        std::array<bool, membership::kOwnersPerShard> noted{};  // by owner, in the shard's order
+    };
+    struct Limit {
+        LimitKey key;
+        std::uint32_t end = 0;
+        std::uint64_t most = 0;
+        std::map<gossip::MemberId, Row> rows;
+        std::map<std::uint64_t, Cell> cells;  // by run
+        bool scarce = false;
+        std::uint32_t owners_version = 0;  // of the shard, when `noted` of the cells began
+        Instant handed{};                  // when cells were last sent to other owners
+        std::uint32_t handed_times = 0;
+        Instant divided{};
+    };
+    struct Change {
+        std::int64_t second;
+        std::uint32_t members;
+    };
+    /// How a window is divided at the moment.
+    struct Plan;
+
+    void follow_owners(Instant now, const gossip::MemberId& self, const membership::Owners& owners);
+    void note_members(std::uint32_t members);
+    [[nodiscard]] std::uint64_t silent_part(const Limit& limit) const;
+    [[nodiscard]] bool is_first(const LimitKey& key) const;
+    [[nodiscard]] bool learns(const Limit& limit, Instant now) const;
+    [[nodiscard]] std::optional<std::uint32_t> find_or_add(const LimitKey& key);
+    void remove(std::uint32_t slot);
+    bool settle_end(Limit& limit, const WindowReport& report);
+    void begin(Limit& limit, std::uint32_t end);
+    void look(std::uint32_t slot, Instant now, WindowSink& sink);
+    void judge(Limit& limit, Instant now);
+    void bury(Limit& limit, const Row& row, bool held);
+    Cell* take_cell(Limit& limit, const WindowReport& report);
+    Row* take_row(Limit& limit, const gossip::MemberId& from, MemberNumber number,
+                  const WindowReport& report, Instant now);
+    [[nodiscard]] static std::uint64_t counted(const Row& row, std::uint64_t silent);
+    [[nodiscard]] Plan make_plan(Limit& limit, Instant now) const;
+    void divide_anew(Limit& limit, Instant now, WindowSink& sink);
+    static void give(Plan& plan);
+    static void take(Plan& plan);
+    void ask_others(Limit& limit, std::uint64_t missing, std::uint64_t spare, Instant now,
+                    WindowSink& sink);
+    void hand_over(Limit& limit, Instant now, WindowSink& sink);
+    void send(const Limit& limit, const gossip::MemberId& to, Row& row, Instant now,
+              WindowSink& sink);
+    [[nodiscard]] Instant next_look(const Limit& limit, Instant now) const;
+
+    Silence& silence_;
+    std::function<std::vector<gossip::MemberId>()> live_;
+    SyncStatistics& statistics_;
+    gossip::MemberId self_;
+    std::int64_t second_ = 0;
+    std::uint32_t members_ = 1;
+    std::deque<Change> changes_;  // of the number of members, the oldest first
+    std::array<membership::OwnerList, membership::kShards> owners_;
+    std::array<std::uint32_t, membership::kShards> owners_version_{};
+    std::array<Instant, membership::kShards> first_since_{};
+    Instant learns_until_{};
+    std::deque<Limit> slots_;
+    std::vector<std::uint32_t> free_;
+    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
+    std::size_t rows_ = 0;  // and cells
+    DueQueue due_;
+};
+
+}  // namespace weir::sync
