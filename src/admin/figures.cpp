@@ -25,6 +25,7 @@ std::map<std::string, std::uint64_t> sync_events(const sync::SyncStatistics& syn
             {"allowances_granted", sync.allowances_granted},
             {"windows_reported", sync.windows_reported},
             {"windows_granted", sync.windows_granted},
+            {"windows_put_off", sync.windows_put_off},
             {"quiet_received", sync.quiet_received},
             {"quiet_resent", sync.quiet_resent},
             {"orders_put_off", sync.orders_put_off},

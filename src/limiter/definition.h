@@ -63,7 +63,8 @@ inline constexpr std::array<std::string_view, 3> kIsolationModeWords = {"safe", 
 [[nodiscard]] std::string_view to_string(Mode mode);
 
 /// The shortest and the longest window, and the period that stands for a month of the calendar: its
-/// mean length. No window is longer than kLongestWindow.
+/// mean length. Of the calendar a day can last an hour longer, and a month an hour more than 31
+/// days (WindowSchedule::longest()).
 inline constexpr Duration kShortestWindow = std::chrono::minutes(1);
 inline constexpr Duration kLongestWindow = std::chrono::days(31);
 inline constexpr Duration kMonth = std::chrono::months(1);

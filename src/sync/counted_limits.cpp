@@ -104,6 +104,8 @@ void CounterExchange::send_grant(const gossip::MemberId& to, const AllowanceGran
     }
 }
 
+bool CounterExchange::has_room_for_windows(bool urgent) { return has_budget(urgent); }
+
 void CounterExchange::send_window_report(const gossip::MemberId& to, const WindowReport& report) {
     if (to == self_) {
         window_owner_.receive(self_, self_number_, report, now_, *this);

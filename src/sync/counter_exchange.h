@@ -132,6 +132,7 @@ class CounterExchange final : public DeltaSink,
     void send_children(const gossip::MemberId& to, bool answers, const ChildPart& part) override;
     void send_report(const gossip::MemberId& to, const AllowanceReport& report) override;
     void send_grant(const gossip::MemberId& to, const AllowanceGrant& grant) override;
+    [[nodiscard]] bool has_room_for_windows(bool urgent) override;
     void send_window_report(const gossip::MemberId& to, const WindowReport& report) override;
     void send_window_grant(const gossip::MemberId& to, const WindowGrant& grant) override;
 

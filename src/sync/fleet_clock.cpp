@@ -10,6 +10,7 @@ namespace {
 
 /// No clock shows a time later than this, the end of the year 2261.
 constexpr std::uint64_t kLatestMillisecond = 9'214'646'400'000;
+constexpr Duration kLookAtClocksEvery = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -42,8 +43,8 @@ bool FleetClock::receive(const gossip::MemberId& member, ByteReader& reader, Ins
     return true;
 }
 
-Duration FleetClock::ahead(Instant now) {
-    WEIR_ASSERT(own_.has_value());
+/// The median of the clocks that were told lately and this one; those that were not are forgotten.
+Duration FleetClock::find_median(Instant now) {
     std::vector<Duration> clocks = {*own_};
     for (auto each = others_.begin(); each != others_.end();) {
         if (now - each->second.heard > kBelieveFor) {
@@ -54,11 +55,21 @@ Duration FleetClock::ahead(Instant now) {
         ++each;
     }
     std::sort(clocks.begin(), clocks.end());
-    const Duration median = clocks[(clocks.size() - 1) / 2];
+    return clocks[(clocks.size() - 1) / 2];
+}
+
+Duration FleetClock::ahead(Instant now) {
+    WEIR_ASSERT(own_.has_value());
+    const bool set = std::chrono::abs(*own_ - own_then_) >= kSame;
+    if (!median_ || set || now - looked_ >= kLookAtClocksEvery) {
+        median_ = find_median(now);
+        looked_ = now;
+        own_then_ = *own_;
+    }
     // Each member keeps its own clock where it agrees with the median, because that it knows
     // without the time that messages take.
-    const Duration next = std::chrono::abs(median - *own_) < kSame ? *own_ : median;
-    if (clocks.size() == 1 || std::chrono::abs(next - common_) >= kSame / 2 || next == *own_) {
+    const Duration next = std::chrono::abs(*median_ - *own_) < kSame ? *own_ : *median_;
+    if (next == *own_ || std::chrono::abs(next - common_) >= kSame / 2) {
         common_ = next;
     }
     return common_;

@@ -35,7 +35,8 @@ class FleetClock {
     /// Another member has told its clock. False if that cannot be one.
     [[nodiscard]] bool receive(const gossip::MemberId& member, ByteReader& reader, Instant now);
     void forget(const gossip::MemberId& member) { others_.erase(member); }
-    /// How much later the fleet's wall clock is than the monotonic time here.
+    /// How much later the fleet's wall clock is than the monotonic time here. Looks at all clocks
+    /// once a second, and when its own has been set.
     [[nodiscard]] Duration ahead(Instant now);
     /// How far this machine's clock is before (above 0) or behind the fleet's, as of the last
     /// ahead().
@@ -46,9 +47,14 @@ class FleetClock {
         Duration ahead{};
         Instant heard{};
     };
+    [[nodiscard]] Duration find_median(Instant now);
+
     std::optional<Duration> own_;
     std::map<gossip::MemberId, Other> others_;
     Duration common_{};
+    std::optional<Duration> median_;  // of all clocks, as of the last look at them
+    Instant looked_{};
+    Duration own_then_{};  // when they were looked at
 };
 
 }  // namespace weir::sync

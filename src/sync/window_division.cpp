@@ -16,6 +16,12 @@ using namespace std::chrono_literals;
 /// What cannot be divided equally goes to others after so long.
 constexpr Duration kWindowTurn = 1s;
 
+/// The sum of weights, each of which can be false and huge.
+std::uint64_t together(std::uint64_t a, std::uint64_t b) {
+    constexpr std::uint64_t kHuge = std::uint64_t{1} << 62;
+    return std::min(kHuge, std::min(a, kHuge) + std::min(b, kHuge));
+}
+
 std::uint64_t less_or_zero(std::uint64_t value, std::uint64_t less) {
     return value - std::min(value, less);
 }
@@ -58,7 +64,8 @@ WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
     std::uint64_t admitted = 0;  // or kept for members that cannot be heard
     std::size_t held = 0;
     for (const auto& [run, cell] : limit.cells) {
-        admitted += cell.held ? std::max(cell.allowed, cell.said.admitted) : cell.said.admitted;
+        admitted = together(
+            admitted, cell.held ? std::max(cell.allowed, cell.said.admitted) : cell.said.admitted);
         held += cell.held ? 1U : 0U;
     }
     std::uint64_t used = admitted;
@@ -67,13 +74,15 @@ WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
         const bool divides = row.reported;
         plan.entries.push_back({&id, &row, row.granted, counted(row, silent), divides});
         wanted.push_back(divides ? less_or_zero(row.said.wanted, row.said.admitted) : 0);
-        used += plan.entries.back().counted;
-        admitted += row.said.admitted;
-        sum += wanted.back();
+        used = together(used, plan.entries.back().counted);
+        admitted = together(admitted, row.said.admitted);
+        sum = together(sum, wanted.back());
     }
     const std::uint64_t unknown =
         members_ - std::min<std::size_t>(members_, limit.rows.size() + held);
-    used += unknown * silent;
+    for (std::uint64_t i = 0; i < unknown && used < limit.most; ++i) {
+        used = together(used, silent);
+    }
     const std::uint64_t there = less_or_zero(limit.most, admitted);
     limit.scarce = sum > there;
     plan.turn = static_cast<std::size_t>(now.time_since_epoch() / kWindowTurn);
@@ -108,7 +117,7 @@ void WindowOwner::give(Plan& plan) {
             entry.counted = std::max(entry.counted, granted);
             entry.changed = true;
         }
-        plan.missing += less_or_zero(entry.part, row.granted);
+        plan.missing = together(plan.missing, less_or_zero(entry.part, row.granted));
     }
 }
 
@@ -116,13 +125,14 @@ void WindowOwner::give(Plan& plan) {
 void WindowOwner::take(Plan& plan) {
     for (const Plan::Entry& entry : plan.entries) {
         if (entry.divides) {
-            plan.coming +=
-                less_or_zero(entry.counted, stays_with(entry.row->granted, entry.row->said));
-        } else if (!entry.row->reported) {
-            plan.coming += less_or_zero(entry.counted, entry.row->granted);
+            plan.coming = together(
+                plan.coming,
+                less_or_zero(entry.counted, stays_with(entry.row->granted, entry.row->said)));
+        } else {
+            plan.coming = together(plan.coming, less_or_zero(entry.counted, entry.row->granted));
         }
     }
-    plan.missing += plan.over;
+    plan.missing = together(plan.missing, plan.over);
     for (Plan::Entry& entry : plan.entries) {
         Row& row = *entry.row;
         const std::uint64_t least = entry.part + plan.spare;

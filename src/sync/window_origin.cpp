@@ -197,7 +197,7 @@ bool WindowOrigin::measure(Limit& limit, Instant now) {
     }
     const auto end = static_cast<std::uint32_t>(counts->end);
     if (end == 0) {
-        return limit.end > second_ && limit.allowance;
+        return limit.end > second_;
     }
     if (end != limit.end) {
         const double lacking = limit.counts.lacking;
@@ -274,6 +274,12 @@ void WindowOrigin::look(std::uint32_t slot, Instant now, const membership::Owner
     }
     if (members_ <= 1) {
         limit.counts.lacking = 0;
+        due_.add(slot, after_end(limit, now));
+        return;
+    }
+    if (!sink.has_room_for_windows(asks(limit))) {
+        ++statistics_.windows_put_off;
+        due_.add(slot, now + kWindowTellEvery);
         return;
     }
     const bool moved = follow_owners(limit, owners);
@@ -334,10 +340,14 @@ void WindowOrigin::send_due(Limit& limit, Instant now, WindowSink& sink) {
     }
 }
 
-Instant WindowOrigin::next_look(const Limit& limit, Instant now) const {
-    // When the window has ended and no other one has begun, the limit is dropped.
+/// When the window has ended. If no other one has begun by then, the limit is dropped.
+Instant WindowOrigin::after_end(const Limit& limit, Instant now) const {
     const auto left = std::chrono::seconds(std::int64_t{limit.end} - second_);
-    Instant next = now + std::max<Duration>(left, 0s) + 1s;
+    return now + std::max<Duration>(left, 0s) + 1s;
+}
+
+Instant WindowOrigin::next_look(const Limit& limit, Instant now) const {
+    Instant next = after_end(limit, now);
     for (std::size_t i = 0; i < limit.owner_count; ++i) {
         const Told& told = limit.owners[i];
         if (told.noted != limit.said.number && told.sent > 0) {

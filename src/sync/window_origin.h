@@ -31,6 +31,8 @@ namespace weir::sync {
 class WindowSink {
   public:
     virtual ~WindowSink() = default;
+    /// Whether the budget of counters has room for what may wait or, if urgent, for what may not.
+    [[nodiscard]] virtual bool has_room_for_windows(bool urgent) = 0;
     virtual void send_window_report(const gossip::MemberId& to, const WindowReport& report) = 0;
     virtual void send_window_grant(const gossip::MemberId& to, const WindowGrant& grant) = 0;
 };
@@ -103,6 +105,7 @@ class WindowOrigin {
     static bool follow_owners(Limit& limit, const membership::Owners& owners);
     void report(Limit& limit, Instant now);
     void send_due(Limit& limit, Instant now, WindowSink& sink);
+    [[nodiscard]] Instant after_end(const Limit& limit, Instant now) const;
     [[nodiscard]] Instant next_look(const Limit& limit, Instant now) const;
     void allow(Limit& limit, Instant now);
 

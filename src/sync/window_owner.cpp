@@ -24,6 +24,14 @@ constexpr std::int64_t kClocksDiffer = 1;
 /// So many changes of the number of members are remembered.
 constexpr std::size_t kMostChanges = 4096;
 
+/// By how much a window of this length can be longer: a day when clocks are changed, a month than
+/// the mean one.
+std::int64_t longer_by(std::int64_t length) {
+    constexpr std::int64_t kHour = 3600;
+    constexpr std::int64_t kDay = 24 * kHour;
+    return length >= 28 * kDay ? kDay : length >= 2 * kHour ? kHour : 0;
+}
+
 }  // namespace
 
 // --- which limits --------------------------------------------------------------------------------
@@ -89,8 +97,8 @@ void WindowOwner::note_members(std::uint32_t members) {
 /// How much a member may admit at most that has said nothing: an equal part of the window for the
 /// smallest number of members that there was since it began. Of a time before this owner, anything.
 std::uint64_t WindowOwner::silent_part(const Limit& limit) const {
-    const std::int64_t length = static_cast<std::int64_t>(limit.key.period_ms / 1000);
-    const std::int64_t begin = std::int64_t{limit.end} - length - kClocksDiffer;
+    const auto length = static_cast<std::int64_t>(limit.key.period_ms / 1000);
+    const std::int64_t begin = std::int64_t{limit.end} - length - longer_by(length) - kClocksDiffer;
     std::uint32_t fewest = members_;
     for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
         fewest = std::min(fewest, change->members);
@@ -393,11 +401,12 @@ void WindowOwner::hand_over(Limit& limit, Instant now, WindowSink& sink) {
         return;
     }
     bool sent = false;
+    const bool room = sink.has_room_for_windows(false);
     for (auto& [run, cell] : limit.cells) {
         for (std::size_t i = 0; i < std::min(list.size(), cell.noted.size()); ++i) {
             if (list[i] == self_) {
                 cell.noted[i] = true;
-            } else if (!cell.noted[i]) {
+            } else if (!cell.noted[i] && room) {
                 WindowReport said = cell.said;
                 said.end = limit.end;
                 said.most = limit.most;

@@ -153,6 +153,7 @@ class WindowFleet {
             limiter.drain_active([](limiter::LimitRef) {});
             origin.set_run(seed | 1);
         }
+        [[nodiscard]] bool has_room_for_windows(bool /*urgent*/) override { return true; }
         void send_window_report(const gossip::MemberId& to, const WindowReport& report) override {
             if (to == id) {
                 owner.receive(id, silence.number(id, fleet.now_), report, fleet.now_, *this);

@@ -1,0 +1,145 @@
+// What peers may say about windows, true or false: nothing of it ends the process, and nothing
+// makes a member admit more than the limit says.
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+#include "limiter/limiter.h"
+#include "sim/quota_set.h"
+#include "sync/window_origin.h"
+#include "sync/window_owner.h"
+
+namespace weir::sync {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kWall = 1'795'867'200;
+
+/// A member that gets what the test says, and keeps nothing of what it sends.
+struct Alone final : WindowSink {
+    explicit Alone(std::uint64_t seed) : limiter({.seed = seed}) {
+        limiter.set_wall_clock(std::chrono::seconds(kWall) - now.time_since_epoch());
+        limiter.drain_active([](limiter::LimitRef) {});
+        limiter::QuotaDefinition definition;
+        definition.name = "q";
+        definition.limits = {limiter::RateLimit::in_window(100, 1min)};
+        REQUIRE(sim::put_quota(limiter, definition, now).empty());
+        origin.set_run(7);
+        std::vector<membership::OwnerCandidate> candidates;
+        for (std::uint32_t i = 0; i < 5; ++i) {
+            ids.push_back({Endpoint::v4(0x0a000000 + i, 7946), i + 1});
+            candidates.push_back({ids.back(), {}});
+        }
+        (void)owners.recompute(candidates);
+        self = owners.of(shard()).front();
+    }
+    [[nodiscard]] bool has_room_for_windows(bool urgent) override { return urgent || sent % 3 > 0; }
+    void send_window_report(const gossip::MemberId& to, const WindowReport& report) override {
+        CHECK(plausible(report));
+        ++sent;
+        if (to == self) {
+            owner.receive(self, silence.number(self, now), report, now, *this);
+        }
+    }
+    void send_window_grant(const gossip::MemberId& to, const WindowGrant& grant) override {
+        CHECK(plausible(grant));
+        ++sent;
+        if (to == self) {
+            origin.receive(self, grant, now);
+        }
+    }
+    [[nodiscard]] static membership::Shard shard() { return membership::shard_of(quota_hash("q")); }
+    void tick() {
+        limiter.drain_active([](limiter::LimitRef) {});
+        const std::int64_t second = limiter.wall_second(now);
+        limiter.share_windows(5, second - 60);
+        owner.tick(now, second, 5, self, owners, *this);
+        origin.tick(now, second, 5, owners, *this);
+        limiter.quiescent(thread);
+    }
+
+    Instant now{1h};
+    limiter::Limiter limiter;
+    limiter::ThreadContext& thread = limiter.register_thread(3);
+    SyncSettings settings;
+    SyncStatistics statistics;
+    Silence silence{settings, statistics};
+    membership::Owners owners;
+    std::vector<gossip::MemberId> ids;
+    gossip::MemberId self;
+    WindowOrigin origin{limiter, statistics};
+    WindowOwner owner{silence, [this] { return ids; }, statistics};
+    std::uint64_t sent = 0;
+};
+
+/// A weight that is likely to be at a border.
+std::uint64_t some_weight(Random& random) {
+    constexpr std::array<std::uint64_t, 7> kWeights = {
+        0, 1, 99, 100, 101, 1'000'000'000'000'000, 10'000'000'000'000'000};
+    return kWeights[random.below(kWeights.size())];
+}
+
+std::uint32_t some_end(Random& random) {
+    constexpr std::array<std::uint32_t, 8> kEnds = {
+        1, kWall - 1, kWall, kWall + 1, kWall + 30, kWall + 60, kWall + 61, 0xffff'ffff};
+    return kEnds[random.below(kEnds.size())];
+}
+
+TEST_CASE("whatever peers say, no member admits more than the limit in a window of its own") {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        CAPTURE(seed);
+        Random random(seed);
+        Alone member(seed);
+        const LimitKey key{quota_hash("q"), 1, 0, 60'000};
+        int in_row = 0;
+        std::int64_t end = 0;
+        for (int step = 0; step < 3000; ++step) {
+            const gossip::MemberId& from = member.ids[random.below(member.ids.size())];
+            const auto number = static_cast<std::uint16_t>(1 + random.below(6));
+            const WindowReport report{.key = key,
+                                      .run = 1 + random.below(8),
+                                      .end = some_end(random),
+                                      .number = number,
+                                      .told = random.below(2) == 0,
+                                      .gone = random.below(3) == 0,
+                                      .most = some_weight(random),
+                                      .allowance = some_weight(random),
+                                      .admitted = some_weight(random),
+                                      .wanted = some_weight(random)};
+            CHECK(plausible(report));
+            member.owner.receive(from, member.silence.number(from, member.now), report, member.now,
+                                 member);
+            const bool answers = random.below(2) == 0;
+            const WindowGrant grant{.key = key,
+                                    .run = answers ? 7U : 0U,
+                                    .end = some_end(random),
+                                    .number = answers ? number : std::uint16_t{0},
+                                    .granted = random.below(3) > 0,
+                                    .scarce = random.below(2) == 0,
+                                    .allowance = some_weight(random)};
+            CHECK(plausible(grant));
+            member.owner.noted(from, grant);
+            member.origin.receive(from, grant, member.now);
+            const auto leaf = member.limiter.find(member.thread, "q", member.now);
+            const bool admitted =
+                member.limiter
+                    .check(member.thread, leaf, {}, member.now, limiter::CheckMode::charge)
+                    .admitted;
+            const std::int64_t now_end = member.limiter.inspect("q", member.now).at(0).window_end;
+            in_row = now_end == end ? in_row : 0;
+            end = now_end;
+            in_row += admitted ? 1 : 0;
+            CHECK(in_row <= 100);
+            member.tick();
+            member.now += random.below(50) == 0 ? Duration(1500ms) : Duration(10ms);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace weir::sync
