@@ -25,7 +25,9 @@ limiter::RateLimit each_minute(double most) {
 /// two requests, and none was used less than to 99 %, or all but one.
 void check_windows(const WindowFleet& fleet, double most, std::int64_t from, std::int64_t to) {
     std::size_t whole = 0;
-    for (const auto& [end, admitted] : fleet.windows) {
+    for (const auto& window : fleet.windows) {
+        const std::int64_t end = window.first;
+        const double admitted = window.second;
         CAPTURE(end % 3600);
         CHECK(admitted <= most + std::max(2.0, most / 100));
         if (end - 60 >= from && end <= to) {
