@@ -365,7 +365,8 @@ std::uint64_t reset_seconds(const LimitView& limit) {
 
 std::uint64_t retry_after_seconds(Duration retry_after, Random& random) {
     const auto base = std::max<std::uint64_t>(1, whole_seconds(retry_after));
-    const std::uint64_t spread = std::max<std::uint64_t>(1, base / 4);
+    constexpr std::uint64_t kMostSpread = 60;  // the window of a month must not be missed by a week
+    const std::uint64_t spread = std::clamp<std::uint64_t>(base / 4, 1, kMostSpread);
     return base + random.below(spread + 1);
 }
 

@@ -80,8 +80,8 @@ struct Refusal {
 };
 
 /// The value of Retry-After: whole seconds, rounded up, at least 1. A random part of up to a
-/// quarter (of short times, up to one second) is added so that clients do not all come back at
-/// once.
+/// quarter (of short times, up to one second, and of long ones up to a minute) is added so that
+/// clients do not all come back at once.
 [[nodiscard]] std::uint64_t retry_after_seconds(Duration retry_after, Random& random);
 
 void append_refusal(std::string& out, const Refusal& refusal, const AnswerContext& context,

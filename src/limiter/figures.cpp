@@ -315,9 +315,7 @@ Reading Figures::reading_of(const Bucket& bucket, std::int64_t now) const {
     if (!bucket.limit.parameters.window || windows_.is_open(bucket.record, bucket.limit, now)) {
         return look_at(bucket, now);
     }
-    Reading reading;
-    reading.level = kept_in_window(bucket.record, bucket.limit.parameters);
-    return reading;
+    return {};
 }
 
 LimitStatus Figures::status_of(std::uint32_t id, const CompiledLimit& limit, std::int64_t now) {

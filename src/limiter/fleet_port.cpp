@@ -219,12 +219,15 @@ bool FleetPort::allow_in_window(LimitRef limit, const WindowAllowance& allowance
     const double before = record.level.load(kRelaxed);
     const RecordLock locked(record);
     const std::int64_t second = windows_.second(nanoseconds(now));
-    if (allowance.end <= second || allowance.end - second > found.limit->windows->longest()) {
+    if (!window_contains(allowance.end, second, found.limit->windows->longest())) {
         return true;  // it has ended meanwhile, or is far ahead
     }
     if (!windows_.is_open(record, *found.limit, nanoseconds(now))) {
-        begin_window(record, allowance.end, before);
-    } else if (window_end(record) > allowance.end) {
+        set_window_allowance(record, allowance.allowance);
+        begin_window(record, allowance.end, before, allowance.admitted);
+        return true;
+    }
+    if (window_end(record) > allowance.end) {
         // Others began the same window before this process did.
         record.anchor.store(-allowance.end, std::memory_order_release);
     } else if (window_end(record) < allowance.end) {

@@ -26,9 +26,24 @@ bool InstanceRecords::add_missing(std::uint32_t head, const CompiledDefinition& 
         }
         if (limit.parameters.in_flight) [[unlikely]] {
             begin_to_count(head, limit);
+        } else if (limit.parameters.window && !limit.fleet) [[unlikely]] {
+            lift_allowances(head, limit.identity);
         }
     }
     return true;
+}
+
+/// A limit of windows that this process has for itself may be used as a whole, also if it was one
+/// of the fleet until now.
+void InstanceRecords::lift_allowances(std::uint32_t head, std::uint8_t identity) {
+    for (std::uint32_t id = head; id != 0; id = store_.record(id).next()) {
+        LimitRecord& record = store_.record(id);
+        if (record.identity() == identity) {
+            lock_waiting(record);
+            lift_window_allowance(record);
+            unlock(record);
+        }
+    }
 }
 
 void InstanceRecords::set_equal_part(LimitRecord& record, const CompiledLimit& limit) const {

@@ -65,6 +65,7 @@ class InstanceRecords {
 
   private:
     bool add_one(std::uint32_t head, std::uint8_t identity, Instant now);
+    void lift_allowances(std::uint32_t head, std::uint8_t identity);
     void begin_to_count(std::uint32_t head, const CompiledLimit& limit);
     void clear(std::uint32_t record_id, Instant now);
 

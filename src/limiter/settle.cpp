@@ -146,10 +146,12 @@ void Admission::tell_engine(ThreadContext& thread, std::uint32_t id, const Bucke
     }
 }
 
-/// Whether what was charged still counts: of a limit of windows not when that window has ended.
+/// Whether what was charged still counts: of a limit of windows not when that window has ended, or
+/// when an edit may have added the limit since then.
 bool Admission::counts_still(const Charge& charge, const Bucket& bucket, std::int64_t now) const {
     return !bucket.limit.parameters.window ||
-           (windows_.is_open(bucket.record, bucket.limit, now) &&
+           (charge.version == definitions_.version() &&
+            windows_.is_open(bucket.record, bucket.limit, now) &&
             windows_.began_before(bucket.record, bucket.limit, charge.admitted_at));
 }
 

@@ -30,12 +30,14 @@ class ToldWindows {
             places_.store(memory_.get(), std::memory_order_release);
         }
         Place& place = memory_[limit % kPlaces];
-        place.limit.store(0, kRelaxed);
+        const std::uint32_t changes = place.changes.load(kRelaxed);
+        place.changes.store(changes + 1, kRelaxed);
         std::atomic_thread_fence(std::memory_order_release);
         place.end.store(told.end, kRelaxed);
         place.allowance.store(told.allowance, kRelaxed);
         place.admitted.store(told.admitted, kRelaxed);
-        place.limit.store(limit, std::memory_order_release);
+        place.limit.store(limit, kRelaxed);
+        place.changes.store(changes + 2, std::memory_order_release);
     }
     /// What was told of the limit last.
     [[nodiscard]] std::optional<WindowAllowance> find(std::uint64_t limit) const {
@@ -44,13 +46,14 @@ class ToldWindows {
             return std::nullopt;
         }
         const Place& place = places[limit % kPlaces];
-        if (place.limit.load(std::memory_order_acquire) != limit) {
+        const std::uint32_t changes = place.changes.load(std::memory_order_acquire);
+        if (place.limit.load(kRelaxed) != limit || changes % 2 != 0) {
             return std::nullopt;
         }
         const WindowAllowance told{place.end.load(kRelaxed), place.allowance.load(kRelaxed),
                                    place.admitted.load(kRelaxed)};
         std::atomic_thread_fence(std::memory_order_acquire);
-        if (place.limit.load(kRelaxed) != limit) {
+        if (place.changes.load(kRelaxed) != changes) {
             return std::nullopt;
         }
         WEIR_ASSERT(told.allowance >= 0);
@@ -60,7 +63,8 @@ class ToldWindows {
   private:
     static constexpr std::size_t kPlaces = std::size_t{1} << 14;
     struct Place {
-        std::atomic<std::uint64_t> limit{0};  // 0 = nothing was told, or it is being changed
+        std::atomic<std::uint64_t> limit{0};    // 0 = nothing was told
+        std::atomic<std::uint32_t> changes{0};  // odd while it is being changed
         std::atomic<std::int64_t> end{0};
         std::atomic<double> allowance{0};
         std::atomic<double> admitted{0};

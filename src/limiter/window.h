@@ -29,12 +29,21 @@ namespace weir::limiter {
     return anchor < 0 ? -anchor : 0;
 }
 
-/// Whether the record's window contains this second. A window that ends in more than its longest
-/// time was begun by a clock that has been set back since then, and does not count any more.
+/// Threads look at the time at different moments, and clocks are set a little: a window that
+/// another thread has begun counts for one whose time is so many seconds before its beginning.
+inline constexpr std::int64_t kWindowSlack = 2;
+
+/// Whether a window that ends in this second contains the other one. One that ends in more than its
+/// longest time and kWindowSlack was begun by a clock that has been set back since then, and does
+/// not count any more.
+[[nodiscard]] inline bool window_contains(std::int64_t end, std::int64_t second,
+                                          std::int64_t longest) {
+    return second < end && end - second <= longest + kWindowSlack;
+}
+/// Whether the record's window contains this second.
 [[nodiscard]] inline bool window_is_open(const LimitRecord& record, std::int64_t second,
                                          std::int64_t longest) {
-    const std::int64_t end = window_end(record);
-    return second < end && end - second <= longest;
+    return window_contains(window_end(record), second, longest);
 }
 
 /// What this process admitted in the record's window.
@@ -58,8 +67,10 @@ inline void lift_window_allowance(LimitRecord& record) {
 [[nodiscard]] inline double kept_in_window(const LimitRecord& record,
                                            const LimitParameters& limit) {
     WEIR_ASSERT(limit.window);
+    // A thread that still goes by an earlier definition may count there for a rate, which is no
+    // number from 1 on.
     const auto stored = std::bit_cast<double>(record.pending.load(kRelaxed));
-    return stored > 0 ? std::max(0.0, limit.low - (stored - 1)) : 0;
+    return stored >= 1 ? std::clamp(limit.low - (stored - 1), 0.0, limit.low) : 0;
 }
 
 /// How much this process may admit in the window.
@@ -68,14 +79,16 @@ inline void lift_window_allowance(LimitRecord& record) {
     return limit.low - kept_in_window(record, limit);
 }
 
-/// Begins a window that ends in this second. `before` is what was admitted in the last one, as it
+/// Begins a window that ends in this second and of which so much is known to have been admitted
+/// here. Its allowance has been set before. `before` is what was admitted in the last window, as it
 /// was read before the lock bit was taken: what other threads have added since then counts in this
 /// window.
-inline void begin_window(LimitRecord& record, std::int64_t end, double before) {
+inline void begin_window(LimitRecord& record, std::int64_t end, double before, double admitted) {
     WEIR_ASSERT(is_locked(record));
-    WEIR_ASSERT(end > 0);
+    WEIR_ASSERT(end > 0 && admitted >= 0);
     double old = record.level.load(kRelaxed);
-    while (!record.level.compare_exchange_weak(old, std::max(0.0, old - before), kRelaxed)) {
+    const auto begun = [&] { return std::max(0.0, old - before) + admitted; };
+    while (!record.level.compare_exchange_weak(old, begun(), kRelaxed)) {
     }
     record.heaviest.store(0, kRelaxed);
     record.anchor.store(-end, std::memory_order_release);

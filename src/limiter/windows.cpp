@@ -21,16 +21,11 @@ constexpr HashKey kWindowKey{{std::byte{'w'}, std::byte{'e'}, std::byte{'i'}, st
                               std::byte{' '}, std::byte{'o'}, std::byte{'f'}, std::byte{' '},
                               std::byte{'w'}, std::byte{'i'}, std::byte{'n'}, std::byte{'d'}}};
 
-/// The largest second not after this time.
-std::int64_t floor_second(std::int64_t nanoseconds) {
-    const std::int64_t second = nanoseconds / kSecond;
-    return nanoseconds < second * kSecond ? second - 1 : second;
-}
-
 }  // namespace
 
 std::int64_t Windows::second(std::int64_t now) const {
-    return floor_second(now + ahead_.load(kRelaxed));
+    // There are no windows before 1970, whatever a clock shows.
+    return std::max<std::int64_t>(0, (now + ahead_.load(kRelaxed)) / kSecond);
 }
 
 Duration Windows::left(const LimitRecord& record, std::int64_t now) const {
@@ -63,10 +58,9 @@ void Windows::begin(std::uint32_t head, LimitRecord& record, const CompiledLimit
     const WindowNaming naming = limit.fleet ? naming_.load(std::memory_order_acquire) : nullptr;
     if (naming != nullptr) {
         const auto told = told_.find(naming(name, limit.unit, limit.period));
-        if (told && second < told->end && told->end - second <= limit.windows->longest()) {
-            begin_window(record, told->end, before);
+        if (told && window_contains(told->end, second, limit.windows->longest())) {
             set_window_allowance(record, told->allowance);
-            add(record.level, told->admitted);
+            begin_window(record, told->end, before, told->admitted);
             return;
         }
     }
@@ -80,7 +74,7 @@ void Windows::begin(std::uint32_t head, LimitRecord& record, const CompiledLimit
     } else {
         set_window_allowance(record, std::max(1.0, std::floor(most * kPartOfNewMembers)));
     }
-    begin_window(record, span.end, before);
+    begin_window(record, span.end, before, 0);
 }
 
 bool Windows::open_next(std::uint32_t head, LimitRecord& record, const CompiledLimit& limit,

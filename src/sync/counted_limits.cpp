@@ -30,16 +30,20 @@ std::uint32_t CounterExchange::count_members() const {
 void CounterExchange::share_windows() {
     const std::uint32_t members = count_members();
     const std::int64_t second = limiter_.wall_second(now_);
-    if (members > 1 && !had_others_) {
-        had_others_ = true;
-        member_since_ = second + 1;
+    if (members > 1 && !others_since_) {
+        others_since_ = now_;
     }
     WEIR_ASSERT(started_.has_value());
-    const bool waits = !had_others_ && has_seeds_ && now_ - *started_ < kExpectOthers;
-    limiter_.share_windows(waits ? 2 : members,
-                           waits ? std::numeric_limits<std::int64_t>::max() : member_since_);
+    if (!others_since_ && has_seeds_ && now_ - *started_ < kExpectOthers) {
+        limiter_.share_windows(2, std::numeric_limits<std::int64_t>::max());
+        return;
+    }
+    // In seconds of the clock as it is now, which may have been set since.
+    const auto for_so_long =
+        std::chrono::floor<std::chrono::seconds>(now_ - others_since_.value_or(now_));
+    limiter_.share_windows(members, second - for_so_long.count() + 1);
     window_owner_.tick(now_, second, members, self_, transport_.owners(), *this);
-    window_origin_.tick(now_, second, members, transport_.owners(), *this);
+    window_origin_.tick(now_, second, transport_.owners(), *this);
 }
 
 /// Limits of requests in flight.
@@ -69,10 +73,13 @@ void CounterExchange::follow_clock() {
     }
     clock_told_ = now_;
     const auto& live = transport_.membership().live();
+    if (clock_hand_ == 0) {  // not all tell the same ones at the same time
+        clock_hand_ = static_cast<std::size_t>(self_.incarnation % 65'521);
+    }
     for (std::size_t i = 0; i < std::min(live.size(), kTellClockTo); ++i) {
         tell_clock(live[(clock_hand_ + i) % live.size()].id);
     }
-    clock_hand_ = live.empty() ? 0 : (clock_hand_ + kTellClockTo) % live.size();
+    clock_hand_ += kTellClockTo;
 }
 
 void CounterExchange::tell_clock(const gossip::MemberId& to) {

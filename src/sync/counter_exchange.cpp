@@ -168,6 +168,7 @@ void CounterExchange::follow(std::span<const membership::MembershipEvent> events
     now_ = now;
     for (const membership::MembershipEvent& event : events) {
         follow(event);
+        window_owner_.members_changed();
     }
     follow_owners();
 }

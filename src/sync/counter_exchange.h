@@ -219,8 +219,7 @@ class CounterExchange final : public DeltaSink,
     std::size_t clock_hand_ = 0;  // who is told next
     bool has_seeds_ = false;
     std::optional<Instant> started_;
-    std::int64_t member_since_ = 0;  // the second in which this member first had others
-    bool had_others_ = false;
+    std::optional<Instant> others_since_;  // when this member first had heard others
     HotTable hot_;
     DeltaMessages delta_messages_;
     QuietMessages quiet_messages_;

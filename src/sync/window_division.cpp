@@ -16,6 +16,17 @@ using namespace std::chrono_literals;
 /// What cannot be divided equally goes to others after so long.
 constexpr Duration kWindowTurn = 1s;
 
+/// So many changes of the number of members are remembered.
+constexpr std::size_t kMostChanges = 4096;
+
+/// By how much a window of this length can be longer: a day when clocks are changed, a month than
+/// the mean one.
+std::int64_t longer_by(std::int64_t length) {
+    constexpr std::int64_t kHour = 3600;
+    constexpr std::int64_t kDay = 24 * kHour;
+    return length >= 28 * kDay ? kDay : length >= 2 * kHour ? kHour : 0;
+}
+
 /// The sum of weights, each of which can be false and huge.
 std::uint64_t together(std::uint64_t a, std::uint64_t b) {
     constexpr std::uint64_t kHuge = std::uint64_t{1} << 62;
@@ -56,10 +67,39 @@ std::uint64_t WindowOwner::counted(const Row& row, std::uint64_t silent) {
                         : silent;
 }
 
+/// Remembers how many members there were, for as long as a window lasts.
+void WindowOwner::note_members(std::uint32_t members, Instant now) {
+    if (!changes_.empty() && changes_.back().members == members) {
+        return;
+    }
+    changes_.push_back({now, members});
+    while (
+        changes_.size() > kMostChanges ||
+        (changes_.size() > 1 && now - changes_[1].when > std::chrono::seconds(kFarthestWindow))) {
+        changes_.pop_front();
+    }
+}
+
+/// How much a member may admit at most that has said nothing: an equal part of the window for the
+/// smallest number of members that there was since it began. Of a time before this owner, anything.
+std::uint64_t WindowOwner::silent_part(const Limit& limit, Instant now) const {
+    const auto length = static_cast<std::int64_t>(limit.key.period_ms / 1000);
+    const std::int64_t begin = std::int64_t{limit.end} - length - longer_by(length) - kClocksDiffer;
+    const auto age = std::chrono::seconds(second_ - begin);
+    std::uint32_t fewest = members_;
+    for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
+        fewest = std::min(fewest, change->members);
+        if (now - change->when >= age) {
+            return std::max<std::uint64_t>(1, limit.most / fewest);
+        }
+    }
+    return std::max<std::uint64_t>(1, limit.most);
+}
+
 /// Divides what is left of the window by what each origin wants.
 WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
     Plan plan;
-    const std::uint64_t silent = silent_part(limit);
+    const std::uint64_t silent = silent_part(limit, now);
     std::vector<std::uint64_t> wanted;
     std::uint64_t admitted = 0;  // or kept for members that cannot be heard
     std::size_t held = 0;
@@ -157,9 +197,11 @@ void WindowOwner::divide_anew(Limit& limit, Instant now, WindowSink& sink) {
     take(plan);
     for (const Plan::Entry& entry : plan.entries) {
         Row& row = *entry.row;
-        const bool unconfirmed = row.granted < row.said.allowance || !row.reported;
+        const bool unconfirmed =
+            row.granted < std::max(row.said.allowance, row.most_granted) || !row.reported;
         if (entry.changed || row.told == Instant{} ||
-            (unconfirmed && now - row.told >= kGrantAgain)) {
+            (unconfirmed && now - row.told >= again_after(row))) {
+            row.unconfirmed += unconfirmed ? 1U : 0U;
             send(limit, *entry.id, row, now, sink);
         }
     }
@@ -172,7 +214,7 @@ void WindowOwner::divide_anew(Limit& limit, Instant now, WindowSink& sink) {
 /// a spare part.
 void WindowOwner::ask_others(Limit& limit, std::uint64_t missing, std::uint64_t spare, Instant now,
                              WindowSink& sink) {
-    const std::uint64_t each = silent_part(limit);
+    const std::uint64_t each = silent_part(limit, now);
     if (limit.rows.size() >= members_) {
         return;
     }

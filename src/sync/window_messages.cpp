@@ -29,7 +29,7 @@ void encode(ByteWriter& writer, const WindowReport& report) {
     encode(writer, report.key);
     writer.u64(report.run);
     writer.u32(report.end);
-    writer.u16(report.number);
+    writer.varint(report.number);
     writer.u8(
         static_cast<std::uint8_t>(flag(report.told, kReportTold) | flag(report.gone, kReportGone)));
     writer.varint(report.most);
@@ -44,7 +44,7 @@ void encode(ByteWriter& writer, const WindowGrant& grant) {
     encode(writer, grant.key);
     writer.u64(grant.run);
     writer.u32(grant.end);
-    writer.u16(grant.number);
+    writer.varint(grant.number);
     writer.u8(static_cast<std::uint8_t>(flag(grant.granted, kGranted) |
                                         flag(grant.scarce, kGrantScarce)));
     writer.varint(grant.allowance);
@@ -60,7 +60,7 @@ WindowReport decode_window_report(ByteReader& reader) {
     }
     report.run = fields.u64();
     report.end = fields.u32();
-    report.number = fields.u16();
+    report.number = fields.varint();
     const std::uint8_t flags = fields.u8();
     report.told = (flags & kReportTold) != 0;
     report.gone = (flags & kReportGone) != 0;
@@ -81,7 +81,7 @@ WindowGrant decode_window_grant(ByteReader& reader) {
     }
     grant.run = fields.u64();
     grant.end = fields.u32();
-    grant.number = fields.u16();
+    grant.number = fields.varint();
     const std::uint8_t flags = fields.u8();
     grant.granted = (flags & kGranted) != 0;
     grant.scarce = (flags & kGrantScarce) != 0;

@@ -19,7 +19,7 @@ struct WindowReport {
     LimitKey key;
     std::uint64_t run = 0;  // a random number of the process that admitted it; not 0
     std::uint32_t end = 0;  // the second since 1970 in which the window ends, by which it is known
-    std::uint16_t number = 0;  // each next one of a run is larger by 1; 0 is not used
+    std::uint64_t number = 0;  // each next one of a run, of any limit, is larger; 0 is not used
     /// An owner has told the origin its allowance; else it has an equal part.
     bool told = false;
     /// It is not the sender's own run: the member is gone, and an owner says what it had admitted.
@@ -36,7 +36,7 @@ struct WindowGrant {
     LimitKey key;
     std::uint64_t run = 0;     // of the report; 0: it answers none
     std::uint32_t end = 0;     // of the owner's window, also if the report named another one
-    std::uint16_t number = 0;  // of the report; 0: it answers none
+    std::uint64_t number = 0;  // of the report; 0: it answers none
     /// It is the first owner's, and `allowance` holds. Else the report has only been noted.
     bool granted = false;
     /// All of the window has been admitted, or is allowed to those who want it.

@@ -29,10 +29,13 @@ constexpr double kWindowStock = 0.25;
 /// The time, in seconds, over which the rate is estimated (an exponential mean). With a shorter one
 /// a single burst would ask for all that is left.
 constexpr double kWindowRateTime = 0.3;
+/// A limit that admits less than so many typical requests a second is not in use.
+constexpr double kWindowUsed = 0.1;
 
 std::uint64_t whole_weight(double weight) {
+    constexpr double kMost = 1e16;
     WEIR_ASSERT(weight >= 0);
-    return static_cast<std::uint64_t>(std::ceil(weight));
+    return static_cast<std::uint64_t>(std::ceil(std::min(weight, kMost)));
 }
 
 Duration doubled(Duration first, std::uint32_t times) {
@@ -50,10 +53,10 @@ std::uint64_t number_of_limit(std::string_view quota, limiter::Unit unit, Durati
 
 }  // namespace
 
-void WindowOrigin::tick(Instant now, std::int64_t second, std::uint32_t members,
-                        const membership::Owners& owners, WindowSink& sink) {
+void WindowOrigin::tick(Instant now, std::int64_t second, const membership::Owners& owners,
+                        WindowSink& sink) {
     second_ = second;
-    follow(members, owners, now);
+    follow(owners, now);
     limiter_.drain_windows([&](limiter::LimitRef ref) { touched(ref, now); });
     for (std::size_t looks = 0; looks < kLooksEachTick; ++looks) {
         const auto slot = due_.take(now);
@@ -65,7 +68,7 @@ void WindowOrigin::tick(Instant now, std::int64_t second, std::uint32_t members,
 }
 
 /// New owners are told what was admitted here.
-void WindowOrigin::follow(std::uint32_t members, const membership::Owners& owners, Instant now) {
+void WindowOrigin::follow(const membership::Owners& owners, Instant now) {
     std::uint16_t moved = 0;
     for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
         if (owners.of(shard) != owners_[shard]) {
@@ -73,13 +76,11 @@ void WindowOrigin::follow(std::uint32_t members, const membership::Owners& owner
             moved = static_cast<std::uint16_t>(moved | membership::bit_of(shard));
         }
     }
-    const bool joined = members_ <= 1 && members > 1;
-    members_ = members;
-    if (moved == 0 && !joined) {
+    if (moved == 0) {
         return;
     }
     for (const auto& [key, slot] : by_key_) {
-        if (joined || (moved & membership::bit_of(membership::shard_of(key.quota))) != 0) {
+        if ((moved & membership::bit_of(membership::shard_of(key.quota))) != 0) {
             due_.add(slot, now);
         }
     }
@@ -120,10 +121,8 @@ std::optional<std::uint32_t> WindowOrigin::add(const LimitKey& key) {
     }
     const std::uint32_t slot = free_.back();
     free_.pop_back();
-    const std::uint16_t number = slots_[slot].said.number;  // goes on, so that no two are alike
     slots_[slot] = Limit{};
     slots_[slot].key = key;
-    slots_[slot].said.number = number;
     by_key_.emplace(key, slot);
     return slot;
 }
@@ -136,7 +135,7 @@ void WindowOrigin::link(std::uint32_t slot, limiter::LimitRef ref, Instant now) 
     limit.ref = ref;
     by_record_[ref.record] = slot;
     if (limit.end > second_) {
-        allow(limit, now);
+        allow(limit, true, now);
     }
 }
 
@@ -158,16 +157,19 @@ void WindowOrigin::drop(std::uint32_t slot) {
 }
 
 /// Puts what this member may admit in the window in force, also for a record that is made later.
-void WindowOrigin::allow(Limit& limit, Instant now) {
+void WindowOrigin::allow(Limit& limit, bool anew, Instant now) {
     if (!limit.allowance && !(limit.counts.admitted > 0)) {
         return;
     }
-    const limiter::WindowAllowance allowance{
-        .end = limit.end,
-        .allowance =
-            limit.allowance ? static_cast<double>(*limit.allowance) : limit.counts.allowance,
-        .admitted = limit.counts.admitted};
+    limiter::WindowAllowance allowance{.end = limit.end,
+                                       .allowance = limit.allowance
+                                                        ? static_cast<double>(*limit.allowance)
+                                                        : limit.counts.allowance,
+                                       .admitted = limit.counts.admitted};
     limiter_.foretell_window(number_of_key(limit.key), allowance, &number_of_limit);
+    if (!anew) {
+        allowance.admitted = 0;  // the record knows better, because weight may have been given back
+    }
     if (limit.ref && !limiter_.allow_in_window(*limit.ref, allowance, now)) {
         unlink(limit);
     }
@@ -181,7 +183,8 @@ void WindowOrigin::begin_window(Limit& limit, std::uint32_t end) {
     limit.scarce = false;
     limit.asked_in_vain = 0;
     limit.counts = {};
-    limit.said = {.key = limit.key, .number = limit.said.number};
+    limit.said = {.key = limit.key};
+    limit.again = false;
     for (Told& told : limit.owners) {
         told.noted = 0;
     }
@@ -229,7 +232,10 @@ bool WindowOrigin::asks(const Limit& limit) {
         return false;
     }
     const double left = std::max(0.0, counts.allowance - counts.admitted);
-    return counts.lacking > 0 || left < limit.rate * kWindowAhead + counts.typical;
+    // Of what is spent nobody asks for more who does not need it now: what becomes free, the owner
+    // grants by itself.
+    const bool may = !limit.scarce || limit.rate > counts.typical * kWindowUsed;
+    return counts.lacking > 0 || (may && left < limit.rate * kWindowAhead + counts.typical);
 }
 
 /// How long after the last report the next one is due.
@@ -272,11 +278,6 @@ void WindowOrigin::look(std::uint32_t slot, Instant now, const membership::Owner
         drop(slot);
         return;
     }
-    if (members_ <= 1) {
-        limit.counts.lacking = 0;
-        due_.add(slot, after_end(limit, now));
-        return;
-    }
     if (!sink.has_room_for_windows(asks(limit))) {
         ++statistics_.windows_put_off;
         due_.add(slot, now + kWindowTellEvery);
@@ -284,7 +285,7 @@ void WindowOrigin::look(std::uint32_t slot, Instant now, const membership::Owner
     }
     const bool moved = follow_owners(limit, owners);
     const Duration after = report_after(limit);
-    if (moved || after == Duration::zero() || now - limit.said_at >= after) {
+    if (moved || limit.again || after == Duration::zero() || now - limit.said_at >= after) {
         report(limit, now);
     }
     send_due(limit, now, sink);
@@ -302,18 +303,16 @@ void WindowOrigin::report(Limit& limit, Instant now) {
     limit.said = {.key = limit.key,
                   .run = run_,
                   .end = limit.end,
-                  .number = static_cast<std::uint16_t>(limit.said.number + 1),
+                  .number = ++reports_,
                   .told = limit.allowance.has_value(),
                   .most = most,
                   .allowance = limit.allowance ? *limit.allowance
                                                : static_cast<std::uint64_t>(limit.counts.allowance),
                   .admitted = admitted,
                   .wanted = std::min(std::max(most, admitted), wanted)};
-    if (limit.said.number == 0) {
-        limit.said.number = 1;
-    }
     WEIR_ASSERT(limit.said.wanted >= limit.said.admitted);
     limit.said_at = now;
+    limit.again = false;
     limit.counts.lacking = 0;
     for (Told& told : limit.owners) {
         told.sent = 0;
@@ -363,7 +362,7 @@ Instant WindowOrigin::next_look(const Limit& limit, Instant now) const {
 void WindowOrigin::tell_all(Instant now, const membership::Owners& owners, WindowSink& sink) {
     for (const auto& [key, slot] : by_key_) {
         Limit& limit = slots_[slot];
-        if (measure(limit, now) && limit.end != 0 && members_ > 1) {
+        if (measure(limit, now) && limit.end != 0) {
             (void)follow_owners(limit, owners);
             if (limit.said.end != limit.end ||
                 limit.said.admitted != whole_weight(limit.counts.admitted)) {
@@ -389,25 +388,38 @@ void WindowOrigin::receive(const gossip::MemberId& from, const WindowGrant& gran
     }
     const bool answers =
         limit.said.run != 0 && grant.run == run_ && grant.number == limit.said.number;
-    if (!answers && (grant.number != 0 || limit.said.run != 0)) {
-        return;  // a report has overtaken it, or it is about another run
+    if (!answers && limit.said.run != 0) {
+        // A report has overtaken it, it is about another run, or the owner has lost what was said.
+        limit.again = limit.again || (grant.granted && grant.number == 0);
+        if (limit.again) {
+            due_.add(*slot, now + kWindowSoon);
+        }
+        return;
+    }
+    if (!answers && grant.number != 0) {
+        return;
     }
     for (std::size_t i = 0; i < limit.owner_count && answers; ++i) {
         if (limit.owners[i].owner == from) {
             limit.owners[i].noted = grant.number;
         }
     }
-    if (!grant.granted || grant.end <= second_ || (limit.end > second_ && grant.end > limit.end)) {
+    if (!grant.granted || grant.end <= second_ || grant.end > second_ + kFarthestWindow ||
+        (limit.end > second_ && grant.end > limit.end)) {
         return;
     }
+    // What was granted and taken back before it was told here needs to be confirmed, too.
+    const auto granted = static_cast<double>(grant.allowance);
+    limit.again = limit.again || (limit.said.run != 0 && granted <= limit.counts.allowance &&
+                                  grant.allowance != limit.said.allowance);
     limit.end = grant.end;  // if it is another one, then the same window by the owner's name
     limit.scarce = grant.scarce;
     limit.allowance = grant.allowance;
-    if (static_cast<double>(grant.allowance) > limit.counts.allowance) {
+    if (granted > limit.counts.allowance) {
         limit.asked_in_vain = 0;
     }
-    limit.counts.allowance = static_cast<double>(grant.allowance);
-    allow(limit, now);
+    limit.counts.allowance = granted;
+    allow(limit, false, now);
     due_.add(*slot, now + kWindowSoon);
 }
 

@@ -37,6 +37,9 @@ class WindowSink {
     virtual void send_window_grant(const gossip::MemberId& to, const WindowGrant& grant) = 0;
 };
 
+/// No window ends in more than so many seconds: a month of the calendar and a day.
+inline constexpr std::int64_t kFarthestWindow = 32 * 86'400;
+
 class WindowOrigin {
   public:
     static constexpr std::size_t kMostLimits = std::size_t{1} << 17;
@@ -51,10 +54,8 @@ class WindowOrigin {
     }
 
     /// Looks at the limits that were used since the last call, and at those for which something is
-    /// due. `members`: how many share the limits, this one included. `second`: of the fleet's wall
-    /// clock.
-    void tick(Instant now, std::int64_t second, std::uint32_t members,
-              const membership::Owners& owners, WindowSink& sink);
+    /// due. `second`: of the fleet's wall clock.
+    void tick(Instant now, std::int64_t second, const membership::Owners& owners, WindowSink& sink);
     /// An owner has answered, or the first owner of the limit says something unasked.
     void receive(const gossip::MemberId& from, const WindowGrant& grant, Instant now);
     /// Tells everything that the owners do not know yet, because this member leaves.
@@ -70,7 +71,7 @@ class WindowOrigin {
     /// What is known of one owner of a limit.
     struct Told {
         gossip::MemberId owner;
-        std::uint16_t noted = 0;  // the number of the newest report that it has noted; 0 = none
+        std::uint64_t noted = 0;  // the number of the newest report that it has noted; 0 = none
         std::uint32_t sent = 0;   // how often the newest report was sent
         Instant sent_at{};
     };
@@ -86,11 +87,12 @@ class WindowOrigin {
         std::uint32_t asked_in_vain = 0;  // reports in a row that wanted more than was granted
         WindowReport said;
         Instant said_at{};
+        bool again = false;  // an owner has asked for a report
         std::array<Told, membership::kOwnersPerShard> owners;
         std::size_t owner_count = 0;
     };
 
-    void follow(std::uint32_t members, const membership::Owners& owners, Instant now);
+    void follow(const membership::Owners& owners, Instant now);
     void touched(limiter::LimitRef ref, Instant now);
     [[nodiscard]] std::optional<std::uint32_t> add(const LimitKey& key);
     void link(std::uint32_t slot, limiter::LimitRef ref, Instant now);
@@ -107,13 +109,13 @@ class WindowOrigin {
     void send_due(Limit& limit, Instant now, WindowSink& sink);
     [[nodiscard]] Instant after_end(const Limit& limit, Instant now) const;
     [[nodiscard]] Instant next_look(const Limit& limit, Instant now) const;
-    void allow(Limit& limit, Instant now);
+    void allow(Limit& limit, bool anew, Instant now);
 
     limiter::Limiter& limiter_;
     SyncStatistics& statistics_;
     std::uint64_t run_ = 0;
+    std::uint64_t reports_ = 0;
     std::int64_t second_ = 0;
-    std::uint32_t members_ = 1;
     std::array<membership::OwnerList, membership::kShards> owners_;
     std::deque<Limit> slots_;  // where a limit stays while others are added
     std::vector<std::uint32_t> free_;

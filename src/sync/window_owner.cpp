@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "sync/telling_number.h"
 
 namespace weir::sync {
 namespace {
@@ -19,18 +18,6 @@ constexpr std::size_t kFewRows = 16;
 /// time.
 constexpr Duration kHandAgain = 300ms;
 constexpr std::uint32_t kHandDoublings = 5;
-/// Clocks of members differ by less than this many seconds.
-constexpr std::int64_t kClocksDiffer = 1;
-/// So many changes of the number of members are remembered.
-constexpr std::size_t kMostChanges = 4096;
-
-/// By how much a window of this length can be longer: a day when clocks are changed, a month than
-/// the mean one.
-std::int64_t longer_by(std::int64_t length) {
-    constexpr std::int64_t kHour = 3600;
-    constexpr std::int64_t kDay = 24 * kHour;
-    return length >= 28 * kDay ? kDay : length >= 2 * kHour ? kHour : 0;
-}
 
 }  // namespace
 
@@ -43,12 +30,13 @@ void WindowOwner::tick(Instant now, std::int64_t second, std::uint32_t members,
     if (members_ <= 1 && members > 1) {
         learns_until_ = now + kLearn;  // until now there was nobody to learn from
     }
-    const bool changed = members != members_;
+    const bool changed = members != members_ || std::exchange(members_changed_, false);
     members_ = std::max(1U, members);
-    note_members(members_);
+    note_members(members_, now);
     const auto versions = owners_version_;
     follow_owners(now, self, owners);
     if (changed || versions != owners_version_) {
+        ++judgements_;
         for (const auto& [key, slot] : by_key_) {
             due_.add(slot, now);
         }
@@ -69,7 +57,9 @@ void WindowOwner::follow_owners(Instant now, const gossip::MemberId& self,
         if (list == owners_[shard] && self == self_) {
             continue;
         }
-        const bool was_first = !owners_[shard].empty() && owners_[shard].front() == self_;
+        // As another incarnation it was given up meanwhile, and another member was the first owner.
+        const bool was_first =
+            self == self_ && !owners_[shard].empty() && owners_[shard].front() == self_;
         const bool first = !list.empty() && list.front() == self;
         if (first && !was_first) {
             first_since_[shard] = now;
@@ -78,35 +68,6 @@ void WindowOwner::follow_owners(Instant now, const gossip::MemberId& self,
         ++owners_version_[shard];
     }
     self_ = self;
-}
-
-/// Remembers how many members there were, for as long as a window lasts.
-void WindowOwner::note_members(std::uint32_t members) {
-    if (!changes_.empty() && changes_.back().members == members) {
-        return;
-    }
-    changes_.push_back({second_, members});
-    const std::int64_t longest =
-        std::chrono::floor<std::chrono::seconds>(limiter::kLongestWindow).count() + 86'400;
-    while (changes_.size() > kMostChanges ||
-           (changes_.size() > 1 && changes_[1].second < second_ - longest)) {
-        changes_.pop_front();
-    }
-}
-
-/// How much a member may admit at most that has said nothing: an equal part of the window for the
-/// smallest number of members that there was since it began. Of a time before this owner, anything.
-std::uint64_t WindowOwner::silent_part(const Limit& limit) const {
-    const auto length = static_cast<std::int64_t>(limit.key.period_ms / 1000);
-    const std::int64_t begin = std::int64_t{limit.end} - length - longer_by(length) - kClocksDiffer;
-    std::uint32_t fewest = members_;
-    for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
-        fewest = std::min(fewest, change->members);
-        if (change->second <= begin) {
-            return std::max<std::uint64_t>(1, limit.most / fewest);
-        }
-    }
-    return std::max<std::uint64_t>(1, limit.most);
 }
 
 bool WindowOwner::is_first(const LimitKey& key) const {
@@ -121,9 +82,14 @@ bool WindowOwner::learns(const Limit& limit, Instant now) const {
         return members_ > 1;
     }
     const Instant since = first_since_[membership::shard_of(limit.key.quota)];
-    return now - since < kLearn &&
-           std::any_of(limit.rows.begin(), limit.rows.end(),
-                       [&](const auto& row) { return row.second.heard < since; });
+    if (now - since >= kLearn) {
+        return false;
+    }
+    const auto heard = std::count_if(limit.rows.begin(), limit.rows.end(),
+                                     [&](const auto& row) { return row.second.heard >= since; });
+    const auto all = static_cast<std::ptrdiff_t>(limit.rows.size());
+    const bool silent = heard < static_cast<std::ptrdiff_t>(members_);
+    return heard < all || (silent && now - since < kLearnAtLeast);
 }
 
 std::optional<std::uint32_t> WindowOwner::find_or_add(const LimitKey& key) {
@@ -197,6 +163,9 @@ bool WindowOwner::settle_end(Limit& limit, const WindowReport& report) {
     if (named == end) {
         return end > second_ - kClocksDiffer;
     }
+    if (named > second_ + kFarthestWindow) {
+        return false;  // it cannot be one
+    }
     if (end <= second_ + kClocksDiffer && named > end) {
         begin(limit, report.end);  // the next window
         return true;
@@ -244,7 +213,7 @@ WindowOwner::Cell* WindowOwner::take_cell(Limit& limit, const WindowReport& repo
         }
         ++rows_;
         known = limit.cells.emplace(report.run, Cell{}).first;
-    } else if (!is_older(known->second.said.number, report.number)) {
+    } else if (report.number <= known->second.said.number) {
         return &known->second;
     }
     known->second.said = report;
@@ -253,8 +222,23 @@ WindowOwner::Cell* WindowOwner::take_cell(Limit& limit, const WindowReport& repo
     return &known->second;
 }
 
-/// Turns the rows of members that cannot be heard into cells.
+/// The row of the member that has this run; null if there is none.
+const WindowOwner::Row* WindowOwner::row_of(const Limit& limit, std::uint64_t run) {
+    for (const auto& [id, row] : limit.rows) {
+        if (row.reported && row.said.run == run) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
+/// Turns the rows of members that cannot be heard into cells, if members have changed since it last
+/// did.
 void WindowOwner::judge(Limit& limit, Instant now) {
+    if (limit.judged == judgements_) {
+        return;
+    }
+    limit.judged = judgements_;
     for (auto each = limit.rows.begin(); each != limit.rows.end();) {
         if (silence_.is_live(each->second.number)) {
             ++each;
@@ -280,15 +264,20 @@ WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& fr
                                         MemberNumber number, const WindowReport& report,
                                         Instant now) {
     // A member that was given up comes back, perhaps with another incarnation.
-    if (limit.cells.erase(report.run) > 0) {
+    if (const auto cell = limit.cells.find(report.run); cell != limit.cells.end()) {
+        if (report.number < cell->second.said.number) {
+            return nullptr;  // late
+        }
+        limit.cells.erase(cell);
         --rows_;
     }
-    for (auto each = limit.rows.begin(); each != limit.rows.end();) {
-        const bool earlier = each->first != from && each->second.said.run == report.run;
+    const bool known = limit.rows.contains(from);
+    for (auto each = limit.rows.begin(); each != limit.rows.end() && !known;) {
+        const bool earlier = each->second.said.run == report.run;
         rows_ -= earlier ? 1U : 0U;
         each = earlier ? limit.rows.erase(each) : std::next(each);
     }
-    if (rows_ >= kMostRows && !limit.rows.contains(from)) {
+    if (rows_ >= kMostRows && !known) {
         ++statistics_.dropped_entries;
         return nullptr;
     }
@@ -299,10 +288,11 @@ WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& fr
         bury(limit, row, false);  // another process is at this address
         row = Row{};
     }
-    if (row.reported && !is_older(row.said.number, report.number)) {
+    if (row.reported && report.number <= row.said.number) {
         return row.said.number == report.number ? &row : nullptr;
     }
     row.heard = now;
+    row.unconfirmed = 0;
     row.number = number;
     row.reported = true;
     row.said = report;
@@ -310,6 +300,16 @@ WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& fr
     row.granted = row.most_granted = std::max(report.allowance, report.admitted);
     limit.most = report.most > 0 ? report.most : limit.most;
     return &row;
+}
+
+/// Takes in what another owner says of a member that is gone. True if it is known from now on.
+bool WindowOwner::notes_gone(Limit& limit, const WindowReport& report) {
+    if (const Row* const lives = row_of(limit, report.run)) {
+        // Of a member that lives here something newer is not noted yet: this owner may find it gone
+        // later, and would not know what it had admitted last.
+        return lives->said.number >= report.number;
+    }
+    return take_cell(limit, report) != nullptr;
 }
 
 void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
@@ -326,6 +326,7 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
         return;
     }
     Limit& limit = slots_[*slot];
+    due_.add(*slot, now + 1s);  // also if there is no room for what is reported
     if (!settle_end(limit, report)) {
         sink.send_window_grant(from, answer);  // nobody needs to know it any more
         due_.add(*slot, now);
@@ -333,20 +334,19 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
     }
     answer.end = limit.end;
     if (report.gone) {
-        const bool lives = std::any_of(limit.rows.begin(), limit.rows.end(), [&](const auto& row) {
-            return row.second.said.run == report.run;
-        });
-        if (!lives) {
-            (void)take_cell(limit, report);
+        if (notes_gone(limit, report)) {
+            sink.send_window_grant(from, answer);
         }
-        sink.send_window_grant(from, answer);
         due_.add(*slot, now);
         return;
     }
-    if (silence_.is_gone(number)) {
-        WindowReport last = report;  // overtaken by the goodbye
-        last.gone = true;
-        (void)take_cell(limit, last);
+    judge(limit, now);
+    if (!silence_.is_live(number)) {
+        if (row_of(limit, report.run) == nullptr) {
+            WindowReport last = report;  // overtaken by the goodbye
+            last.gone = true;
+            (void)take_cell(limit, last);
+        }
         due_.add(*slot, now);
         return;
     }
@@ -355,7 +355,9 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
         return;
     }
     const Instant told_before = row->told;
-    if (limit.rows.size() <= kFewRows || now - limit.divided >= kDivideWindowEvery) {
+    const bool few = limit.rows.size() <= kFewRows;
+    const bool divides = few || now - limit.divided >= kDivideWindowEvery;
+    if (divides) {
         divide_anew(limit, now, sink);
     }
     if (row->told == told_before || row->told != now) {
@@ -365,7 +367,7 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
             sink.send_window_grant(from, answer);
         }
     }
-    due_.add(*slot, next_look(limit, now));
+    due_.add(*slot, divides ? next_look(limit, now) : limit.divided + kDivideWindowEvery);
 }
 
 void WindowOwner::noted(const gossip::MemberId& from, const WindowGrant& grant) {
@@ -438,16 +440,22 @@ void WindowOwner::look(std::uint32_t slot, Instant now, WindowSink& sink) {
     due_.add(slot, next_look(limit, now));
 }
 
+/// When a member that has not confirmed a smaller grant, or not answered a question, is told again.
+Duration WindowOwner::again_after(const Row& row) {
+    return kGrantAgain * (std::int64_t{1} << std::min(row.unconfirmed, kHandDoublings));
+}
+
 Instant WindowOwner::next_look(const Limit& limit, Instant now) const {
     const auto until_end = std::chrono::seconds(std::int64_t{limit.end} + kClocksDiffer - second_);
     Instant next = now + std::max<Duration>(until_end, 1s);
     const membership::Shard shard = membership::shard_of(limit.key.quota);
     if (is_first(limit.key) && learns(limit, now)) {
-        next = std::min(next, std::max(learns_until_, first_since_[shard] + kLearn));
+        const Instant least = std::max(learns_until_, first_since_[shard] + kLearnAtLeast);
+        next = std::min(next, now < least ? least : first_since_[shard] + kLearn);
     }
     for (const auto& [id, row] : limit.rows) {
-        if (row.granted < row.said.allowance || !row.reported) {
-            next = std::min(next, std::max(now, row.told + kGrantAgain));
+        if (row.granted < std::max(row.said.allowance, row.most_granted) || !row.reported) {
+            next = std::min(next, std::max(now, row.told + again_after(row)));
         }
     }
     for (const auto& [run, cell] : limit.cells) {

@@ -40,7 +40,11 @@ class WindowOwner {
     static constexpr std::size_t kMostLimits = std::size_t{1} << 17;
     static constexpr std::size_t kMostRows = std::size_t{1} << 19;
     static constexpr std::size_t kLooksEachTick = 500;
+    /// Clocks of members differ by less than this many seconds.
+    static constexpr std::int64_t kClocksDiffer = 1;
     static constexpr Duration kLearn = std::chrono::seconds(1);
+    /// So long in any case, as long as some members have said nothing.
+    static constexpr Duration kLearnAtLeast = std::chrono::milliseconds(300);
     /// A smaller grant that was not confirmed is sent again after so long.
     static constexpr Duration kGrantAgain = std::chrono::milliseconds(200);
 
@@ -49,8 +53,8 @@ class WindowOwner {
                 SyncStatistics& statistics)
         : silence_(silence), live_(std::move(live)), statistics_(statistics) {}
 
-    /// Looks at the limits for which something is due. `members` and `second`: as for
-    /// WindowOrigin::tick().
+    /// Looks at the limits for which something is due. `members`: how many share the limits, this
+    /// one included. `second`: of the fleet's wall clock.
     void tick(Instant now, std::int64_t second, std::uint32_t members, const gossip::MemberId& self,
               const membership::Owners& owners, WindowSink& sink);
     /// An origin reports, or an owner tells of a member that is gone. Only for shards that this
@@ -61,6 +65,8 @@ class WindowOwner {
     void noted(const gossip::MemberId& from, const WindowGrant& grant);
     /// This process was stopped: what it knows is old.
     void stopped(Instant now);
+    /// A member has come, is gone or cannot be heard.
+    void members_changed() { members_changed_ = true; }
 
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
     /// What all runs together have admitted in the present window, as far as this owner knows.
@@ -79,6 +85,7 @@ class WindowOwner {
         std::uint64_t most_granted = 0;  // since it reported
         Instant told{};                  // when the newest grant was sent
         Instant heard{};                 // when it last reported
+        std::uint32_t unconfirmed = 0;   // smaller grants, or questions, in a row without a report
     };
     /// What a run has admitted whose member is gone or cannot be heard.
     struct Cell {
@@ -100,17 +107,19 @@ class WindowOwner {
         Instant handed{};                  // when cells were last sent to other owners
         std::uint32_t handed_times = 0;
         Instant divided{};
+        std::uint32_t judged = 0;  // judgements_ when its rows were last judged
     };
     struct Change {
-        std::int64_t second;
+        Instant when;
         std::uint32_t members;
     };
     /// How a window is divided at the moment.
     struct Plan;
 
     void follow_owners(Instant now, const gossip::MemberId& self, const membership::Owners& owners);
-    void note_members(std::uint32_t members);
-    [[nodiscard]] std::uint64_t silent_part(const Limit& limit) const;
+    void note_members(std::uint32_t members, Instant now);
+    [[nodiscard]] std::uint64_t silent_part(const Limit& limit, Instant now) const;
+    [[nodiscard]] static Duration again_after(const Row& row);
     [[nodiscard]] bool is_first(const LimitKey& key) const;
     [[nodiscard]] bool learns(const Limit& limit, Instant now) const;
     [[nodiscard]] std::optional<std::uint32_t> find_or_add(const LimitKey& key);
@@ -119,8 +128,10 @@ class WindowOwner {
     void begin(Limit& limit, std::uint32_t end);
     void look(std::uint32_t slot, Instant now, WindowSink& sink);
     void judge(Limit& limit, Instant now);
+    [[nodiscard]] static const Row* row_of(const Limit& limit, std::uint64_t run);
     void bury(Limit& limit, const Row& row, bool held);
     Cell* take_cell(Limit& limit, const WindowReport& report);
+    bool notes_gone(Limit& limit, const WindowReport& report);
     Row* take_row(Limit& limit, const gossip::MemberId& from, MemberNumber number,
                   const WindowReport& report, Instant now);
     [[nodiscard]] static std::uint64_t counted(const Row& row, std::uint64_t silent);
@@ -146,6 +157,8 @@ class WindowOwner {
     std::array<std::uint32_t, membership::kShards> owners_version_{};
     std::array<Instant, membership::kShards> first_since_{};
     Instant learns_until_{};
+    bool members_changed_ = false;
+    std::uint32_t judgements_ = 1;  // counts changes of members
     std::deque<Limit> slots_;
     std::vector<std::uint32_t> free_;
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;

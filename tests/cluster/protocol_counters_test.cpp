@@ -346,7 +346,7 @@ TEST_CASE("what is told of windows and of clocks is what the page says") {
                      {{"limit", key},
                       {"8 run", 0x0102030405060708},
                       {"4 end", 0x6b0a8b10},
-                      {"2 number", 0x0102},
+                      {"varint number", 0x0102},
                       {"1 flags", 3},
                       {"varint most", 300},
                       {"varint allowance", 21},
@@ -363,7 +363,7 @@ TEST_CASE("what is told of windows and of clocks is what the page says") {
                      {{"limit", key},
                       {"8 run", 0x0102030405060708},
                       {"4 end", 0x6b0a8b10},
-                      {"2 number", 0x0102},
+                      {"varint number", 0x0102},
                       {"1 flags", 3},
                       {"varint allowance", 30}}) == "");
     CHECK(page().says("**Windows.** These limits have kind 1"));

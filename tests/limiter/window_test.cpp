@@ -289,6 +289,36 @@ TEST_CASE("a window that has begun ends when it was to end, also when the clock 
     }
 }
 
+TEST_CASE("a thread whose time is a moment older does not begin the last window again") {
+    WindowFixture fixture({quota("a", {window_of(5, 1min)})});
+    CHECK(fixture.admitted_of("a", 9) == 5);
+    fixture.wait(60);
+    CHECK(fixture.admitted_of("a", 3) == 3);
+    fixture.wait(-0.01);
+    CHECK(fixture.admitted_of("a", 9) == 2);
+    fixture.wait(0.02);
+    CHECK(fixture.admitted_of("a", 9) == 0);
+}
+
+TEST_CASE("a limit that becomes this process's own may be used as a whole") {
+    RateLimit limit = window_of(90, 1h);
+    WindowFixture fixture({quota("a", {limit})});
+    fixture.limiter.share_windows(3, 0);
+    CHECK(fixture.admitted_of("a", 200) == 30);
+    limit.scope = Scope::sidecar;
+    CHECK(fixture.put(quota("a", {limit})).empty());
+    CHECK(fixture.admitted_of("a", 200) == 60);
+}
+
+TEST_CASE("a window that an edit has added gives nothing back that it was not charged") {
+    WindowFixture fixture({quota("a", {per_minute(60)})});
+    const Decision before = fixture.check("a");
+    CHECK(fixture.put(quota("a", {per_minute(60), window_of(5, 1h)})).empty());
+    CHECK(fixture.admitted_of("a", 9) == 5);
+    fixture.limiter.refund(fixture.thread, before.charge, fixture.now);
+    CHECK(fixture.admitted_of("a", 9) == 0);
+}
+
 TEST_CASE("threads admit exactly the limit of each window together") {
     WindowFixture fixture({quota("a", {window_of(1000, 1min)})});
     std::vector<ThreadContext*> contexts;

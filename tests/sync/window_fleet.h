@@ -72,6 +72,7 @@ class WindowFleet {
         for (auto& other : members_) {
             other->left[index] = true;
             other->silence.gone(member.id, now_);
+            other->owner.members_changed();
         }
     }
     /// Requests that come at one moment; returns how many are admitted.
@@ -282,6 +283,7 @@ class WindowFleet {
             const bool given_up = now_ - member.reached[i] > kGivenUp;
             if (given_up && member.known[i]) {
                 member.silence.died(other->id, now_);
+                member.owner.members_changed();
             }
             member.known[i] = !given_up;
             if (!given_up) {
@@ -305,7 +307,9 @@ class WindowFleet {
             member->limiter.share_windows(waits ? 2 : count, waits ? INT64_MAX : member->since);
             member->limiter.drain_active([](limiter::LimitRef) { FAIL("a rate is in use"); });
             member->owner.tick(now_, second(), count, member->id, member->owners, *member);
-            member->origin.tick(now_, second(), count, member->owners, *member);
+            if (!waits) {
+                member->origin.tick(now_, second(), member->owners, *member);
+            }
             member->limiter.quiescent(member->thread);
         }
     }

@@ -59,7 +59,7 @@ struct Alone final : WindowSink {
         const std::int64_t second = limiter.wall_second(now);
         limiter.share_windows(5, second - 60);
         owner.tick(now, second, 5, self, owners, *this);
-        origin.tick(now, second, 5, owners, *this);
+        origin.tick(now, second, owners, *this);
         limiter.quiescent(thread);
     }
 
@@ -100,7 +100,7 @@ TEST_CASE("whatever peers say, no member admits more than the limit in a window 
         std::int64_t end = 0;
         for (int step = 0; step < 3000; ++step) {
             const gossip::MemberId& from = member.ids[random.below(member.ids.size())];
-            const auto number = static_cast<std::uint16_t>(1 + random.below(6));
+            const std::uint64_t number = 1 + random.below(6);
             const WindowReport report{.key = key,
                                       .run = 1 + random.below(8),
                                       .end = some_end(random),
@@ -118,7 +118,7 @@ TEST_CASE("whatever peers say, no member admits more than the limit in a window 
             const WindowGrant grant{.key = key,
                                     .run = answers ? 7U : 0U,
                                     .end = some_end(random),
-                                    .number = answers ? number : std::uint16_t{0},
+                                    .number = answers ? number : std::uint64_t{0},
                                     .granted = random.below(3) > 0,
                                     .scarce = random.below(2) == 0,
                                     .allowance = some_weight(random)};

@@ -177,6 +177,37 @@ TEST_CASE("while owners come and go nothing is refused that the window has room 
     CHECK(fleet.sum() >= fleet.offered - 4);
 }
 
+TEST_CASE("who is left alone may admit what is left of the window") {
+    WindowFleet fleet(2, each_minute(100), 91);
+    fleet.run_to(1);
+    CHECK(fleet.offer(0, 20) == 20);
+    CHECK(fleet.offer(1, 10) == 10);
+    fleet.run(1);
+    fleet.kill(1);
+    fleet.run(20);  // for the hold time it may have been cut off
+    CHECK(fleet.offer(0, 10) == 10);
+    fleet.load[0] = 50;
+    fleet.run(10);
+    CHECK(fleet.sum() >= 99);
+    CHECK(fleet.sum() <= 100);
+}
+
+TEST_CASE("an owner that has lost what a member said hears it again") {
+    WindowFleet fleet(3, each_minute(300), 95);
+    fleet.run_to(1);
+    fleet.load = {10, 10, 10};
+    fleet.run(5);
+    fleet.load.assign(3, 0);
+    fleet.side = {0, 0, 1};
+    fleet.run(16);  // the third one is given up, and nothing is held for it any more
+    fleet.side.assign(3, 0);
+    fleet.run(2);
+    fleet.load[0] = 100;
+    fleet.run(10);
+    CHECK(fleet.sum() >= 297);
+    CHECK(fleet.sum() <= 303);
+}
+
 TEST_CASE("a member that joins in a window that is spent admits little of it") {
     WindowFleet fleet(3, each_minute(1000), 41);
     fleet.run_to(1);
