@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sanitized.h"
 #include "window_fleet.h"
 
 namespace weir::sync {
@@ -42,7 +43,8 @@ TEST_CASE("windows are used up and not exceeded, wherever the load is") {
     const std::vector<std::vector<double>> shares = {
         {0.34, 0.33, 0.33}, {1, 0, 0}, {0.8, 0.1, 0.1}, {0, 0.05, 0.95}};
     for (const std::vector<double>& share : shares) {
-        for (const double most : {5.0, 100.0, 1000.0}) {
+        for (const double most :
+             kSanitized ? std::vector{100.0} : std::vector{5.0, 100.0, 1000.0}) {
             for (const double times : {2.0, 20.0}) {
                 CAPTURE(share[0]);
                 CAPTURE(most);
