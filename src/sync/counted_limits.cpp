@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "base/assert.h"
 #include "sync/counter_exchange.h"
@@ -42,8 +43,9 @@ void CounterExchange::share_windows() {
     const auto for_so_long =
         std::chrono::floor<std::chrono::seconds>(now_ - others_since_.value_or(now_));
     limiter_.share_windows(members, second - for_so_long.count() + 1);
-    window_owner_.tick(now_, second, members, self_, transport_.owners(), *this);
-    window_origin_.tick(now_, second, transport_.owners(), *this);
+    const bool moved = std::exchange(owners_moved_, false);
+    window_owner_.tick(now_, second, members, self_, transport_.owners(), *this, moved);
+    window_origin_.tick(now_, second, transport_.owners(), *this, moved);
 }
 
 /// Limits of requests in flight.

@@ -198,6 +198,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             quiet_answers_.clear();
             silence_.gone(self_, now_);  // our former incarnation
             self_ = event.member;
+            owners_moved_ = true;
             self_number_ = silence_.number(self_, now_);
             reporter_.set_self(self_);
             owner_.set_self(self_);
@@ -221,6 +222,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
 void CounterExchange::follow_owners() {
     unsigned first_changed = 0;  // one bit for each shard
     for (const membership::OwnerChange& change : transport_.take_owner_changes()) {
+        owners_moved_ = true;
         const bool owned = owner_.owns(change.shard);
         owner_.shard_changed(change, now_, *this);
         if (!owned && owner_.owns(change.shard)) {

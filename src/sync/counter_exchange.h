@@ -219,6 +219,7 @@ class CounterExchange final : public DeltaSink,
     std::size_t clock_hand_ = 0;  // who is told next
     bool has_seeds_ = false;
     std::optional<Instant> started_;
+    bool owners_moved_ = true;             // since windows followed them last
     std::optional<Instant> others_since_;  // when this member first had heard others
     HotTable hot_;
     DeltaMessages delta_messages_;

@@ -54,9 +54,11 @@ std::uint64_t number_of_limit(std::string_view quota, limiter::Unit unit, Durati
 }  // namespace
 
 void WindowOrigin::tick(Instant now, std::int64_t second, const membership::Owners& owners,
-                        WindowSink& sink) {
+                        WindowSink& sink, bool moved) {
     second_ = second;
-    follow(owners, now);
+    if (moved) {
+        follow(owners, now);
+    }
     limiter_.drain_windows([&](limiter::LimitRef ref) { touched(ref, now); });
     for (std::size_t looks = 0; looks < kLooksEachTick; ++looks) {
         const auto slot = due_.take(now);

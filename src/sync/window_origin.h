@@ -54,8 +54,10 @@ class WindowOrigin {
     }
 
     /// Looks at the limits that were used since the last call, and at those for which something is
-    /// due. `second`: of the fleet's wall clock.
-    void tick(Instant now, std::int64_t second, const membership::Owners& owners, WindowSink& sink);
+    /// due. `second`: of the fleet's wall clock. `moved`: whether owners may have changed since the
+    /// last call.
+    void tick(Instant now, std::int64_t second, const membership::Owners& owners, WindowSink& sink,
+              bool moved = true);
     /// An owner has answered, or the first owner of the limit says something unasked.
     void receive(const gossip::MemberId& from, const WindowGrant& grant, Instant now);
     /// Tells everything that the owners do not know yet, because this member leaves.

@@ -25,7 +25,7 @@ constexpr std::uint32_t kHandDoublings = 5;
 
 void WindowOwner::tick(Instant now, std::int64_t second, std::uint32_t members,
                        const gossip::MemberId& self, const membership::Owners& owners,
-                       WindowSink& sink) {
+                       WindowSink& sink, bool moved) {
     second_ = second;
     if (members_ <= 1 && members > 1) {
         learns_until_ = now + kLearn;  // until now there was nobody to learn from
@@ -34,7 +34,9 @@ void WindowOwner::tick(Instant now, std::int64_t second, std::uint32_t members,
     members_ = std::max(1U, members);
     note_members(members_, now);
     const auto versions = owners_version_;
-    follow_owners(now, self, owners);
+    if (moved) {
+        follow_owners(now, self, owners);
+    }
     if (changed || versions != owners_version_) {
         ++judgements_;
         for (const auto& [key, slot] : by_key_) {

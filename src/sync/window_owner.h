@@ -54,9 +54,9 @@ class WindowOwner {
         : silence_(silence), live_(std::move(live)), statistics_(statistics) {}
 
     /// Looks at the limits for which something is due. `members`: how many share the limits, this
-    /// one included. `second`: of the fleet's wall clock.
+    /// one included. `second` and `moved`: as for WindowOrigin::tick().
     void tick(Instant now, std::int64_t second, std::uint32_t members, const gossip::MemberId& self,
-              const membership::Owners& owners, WindowSink& sink);
+              const membership::Owners& owners, WindowSink& sink, bool moved = true);
     /// An origin reports, or an owner tells of a member that is gone. Only for shards that this
     /// member owns.
     void receive(const gossip::MemberId& from, MemberNumber number, const WindowReport& report,
