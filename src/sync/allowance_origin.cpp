@@ -92,25 +92,24 @@ void AllowanceOrigin::follow(std::uint32_t members, const membership::Owners& ow
         return;
     }
     members_ = members;
-    for (const auto& [key, slot] : by_key_) {
-        const Limit& limit = slots_[slot];
+    limits_.for_each([&](const LimitKey& key, std::uint32_t slot) {
+        const Limit& limit = limits_[slot];
         if (limit.told && (moved & membership::bit_of(membership::shard_of(key.quota))) != 0) {
             due_.add(slot, now);
         } else if (limit.ref && !limit.told) {
             limiter_.allow_in_flight(*limit.ref, std::nullopt);
         }
-    }
+    });
 }
 
 /// Forgets limits at rest whose records are gone; of a full table also others at rest.
 void AllowanceOrigin::sweep(std::size_t most) {
-    const bool full = by_key_.size() >= kMostLimits;
-    for (std::size_t i = 0; i < std::min(most, slots_.size()); ++i) {
-        hand_ = hand_ + 1 < slots_.size() ? hand_ + 1 : 0;
+    const bool full = limits_.size() >= kMostLimits;
+    for (std::size_t i = 0; i < std::min(most, limits_.slots()); ++i) {
+        hand_ = hand_ + 1 < limits_.slots() ? hand_ + 1 : 0;
         const auto slot = static_cast<std::uint32_t>(hand_);
-        Limit& limit = slots_[slot];
-        const auto known = by_key_.find(limit.key);
-        if (known == by_key_.end() || known->second != slot || !rests(limit)) {
+        Limit& limit = limits_[slot];
+        if (limits_.find(limit.key) != slot || !rests(limit)) {
             continue;
         }
         if (full || !limit.ref || !limiter_.allow_in_flight(*limit.ref, std::nullopt)) {
@@ -127,7 +126,7 @@ bool AllowanceOrigin::rests(const Limit& limit) {
 
 void AllowanceOrigin::touched(limiter::LimitRef ref, Instant now) {
     if (const auto known = by_record_.find(ref.record); known != by_record_.end()) {
-        Limit& limit = slots_[known->second];
+        Limit& limit = limits_[known->second];
         if (limit.ref == ref) {
             due_.add(known->second, now);
             return;
@@ -136,8 +135,8 @@ void AllowanceOrigin::touched(limiter::LimitRef ref, Instant now) {
     }
     if (const auto identity = limiter_.identity(ref)) {
         const LimitKey key = key_of(*identity);
-        const auto known = by_key_.find(key);
-        if (const auto slot = known != by_key_.end() ? known->second : add(key, now)) {
+        const auto known = limits_.find(key);
+        if (const auto slot = known ? known : add(key, now)) {
             link(*slot, ref);
             due_.add(*slot, now);
             return;
@@ -147,29 +146,20 @@ void AllowanceOrigin::touched(limiter::LimitRef ref, Instant now) {
 }
 
 std::optional<std::uint32_t> AllowanceOrigin::add(const LimitKey& key, Instant now) {
-    WEIR_ASSERT(!by_key_.contains(key));
-    if (by_key_.size() >= kMostLimits) {
+    if (limits_.size() >= kMostLimits) {
         sweep(kSweptForRoom);
     }
-    if (by_key_.size() >= kMostLimits) {
+    if (limits_.size() >= kMostLimits) {
         ++statistics_.dropped_entries;
         return std::nullopt;
     }
-    if (free_.empty()) {
-        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-        slots_.emplace_back();
-    }
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
-    slots_[slot] = Limit{};
-    slots_[slot].key = key;
-    slots_[slot].said.number = static_cast<std::uint16_t>(now.time_since_epoch() / kNumberStep);
-    by_key_.emplace(key, slot);
+    const std::uint32_t slot = limits_.add(key);
+    limits_[slot].said.number = static_cast<std::uint16_t>(now.time_since_epoch() / kNumberStep);
     return slot;
 }
 
 void AllowanceOrigin::link(std::uint32_t slot, limiter::LimitRef ref) {
-    Limit& limit = slots_[slot];
+    Limit& limit = limits_[slot];
     WEIR_ASSERT(is_in_flight(limit.key));
     unlink(limit);
     limit.ref = ref;
@@ -182,7 +172,7 @@ void AllowanceOrigin::unlink(Limit& limit) {
         by_record_.erase(limit.ref->record);
         limit.ref.reset();
     }
-    WEIR_ASSERT(by_record_.size() <= by_key_.size());
+    WEIR_ASSERT(by_record_.size() <= limits_.size());
 }
 
 /// Puts an allowance in force, also for a record that is made later.
@@ -190,7 +180,7 @@ void AllowanceOrigin::set(Limit& limit, std::optional<std::uint64_t> told) {
     if (limit.told != told) {
         told_ += told ? 1U : 0U;
         told_ -= limit.told ? 1U : 0U;
-        WEIR_ASSERT(told_ <= by_key_.size());
+        WEIR_ASSERT(told_ <= limits_.size());
         limit.told = told;
         limiter_.foretell_in_flight(limit.key.quota, told, &quota_hash);
     }
@@ -200,13 +190,11 @@ void AllowanceOrigin::set(Limit& limit, std::optional<std::uint64_t> told) {
 }
 
 void AllowanceOrigin::drop(std::uint32_t slot) {
-    Limit& limit = slots_[slot];
+    Limit& limit = limits_[slot];
     set(limit, std::nullopt);
     unlink(limit);
-    by_key_.erase(limit.key);
+    limits_.remove(slot);
     due_.remove(slot);
-    free_.push_back(slot);
-    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
 }
 
 // --- what is reported ----------------------------------------------------------------------------
@@ -248,7 +236,7 @@ std::uint64_t AllowanceOrigin::wanted_of(const Limit& limit, Instant now) {
 
 void AllowanceOrigin::look(std::uint32_t slot, Instant now, const membership::Owners& owners,
                            AllowanceSink& sink) {
-    Limit& limit = slots_[slot];
+    Limit& limit = limits_[slot];
     measure(limit, now);
     const std::uint64_t wanted = wanted_of(limit, now);
     const bool asks = limit.counts.no_room > 0 || is_near(limit.counts);
@@ -345,16 +333,16 @@ Instant AllowanceOrigin::next_look(const Limit& limit, std::uint64_t wanted, Ins
 }
 
 void AllowanceOrigin::receive(const AllowanceGrant& grant, Instant now) {
-    const auto known = by_key_.find(grant.key);
-    if (known == by_key_.end()) {
+    const auto known = limits_.find(grant.key);
+    if (!known) {
         const auto slot = grant.number == 0 && grant.told ? add(grant.key, now) : std::nullopt;
         if (slot) {
-            set(slots_[*slot], grant.allowance);
+            set(limits_[*slot], grant.allowance);
             due_.add(*slot, now + kNextTick);
         }
         return;
     }
-    Limit& limit = slots_[known->second];
+    Limit& limit = limits_[*known];
     if (grant.number != (limit.reported ? limit.said.number : 0)) {
         return;  // a report has overtaken it
     }
@@ -364,7 +352,7 @@ void AllowanceOrigin::receive(const AllowanceGrant& grant, Instant now) {
     limit.origins = grant.origins;
     set(limit, grant.told ? std::optional(grant.allowance) : std::nullopt);
     limit.reported = limit.reported && grant.told;  // the owner has forgotten what was reported
-    due_.add(known->second, now + kNextTick);
+    due_.add(*known, now + kNextTick);
 }
 
 }  // namespace weir::sync

@@ -24,6 +24,7 @@
 #include "membership/owners.h"
 #include "sync/allowance_messages.h"
 #include "sync/due_queue.h"
+#include "sync/limit_table.h"
 #include "sync/statistics.h"
 
 namespace weir::sync {
@@ -54,14 +55,11 @@ class AllowanceOrigin {
     void receive(const AllowanceGrant& grant, Instant now);
 
     /// The limits that have a record here, or whose allowance an owner has told.
-    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    [[nodiscard]] std::size_t size() const { return limits_.size(); }
     /// Those of the latter.
     [[nodiscard]] std::size_t told() const { return told_; }
 
   private:
-    struct KeyHash {
-        std::size_t operator()(const LimitKey& key) const { return hash(key); }
-    };
     struct Limit {
         LimitKey key;
         /// Nothing while no record is known: the instance was dropped, or never used here.
@@ -106,10 +104,8 @@ class AllowanceOrigin {
     SyncStatistics& statistics_;
     std::uint32_t members_ = 1;
     std::array<gossip::MemberId, membership::kShards> owners_{};  // the first one of each shard
-    std::deque<Limit> slots_;  // where a limit stays while others are added
-    std::vector<std::uint32_t> free_;
+    LimitTable<Limit> limits_;
     std::size_t hand_ = 0;  // the slot at which the next sweep begins
-    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
     std::unordered_map<std::uint32_t, std::uint32_t> by_record_;
     std::size_t told_ = 0;
     DueQueue due_;

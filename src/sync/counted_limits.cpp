@@ -19,17 +19,17 @@ constexpr std::size_t kTellClockTo = 16;
 
 }  // namespace
 
-/// How many members share limits that only count, this one included. Members that were given up and
-/// whose share is held count as members.
-std::uint32_t CounterExchange::count_members() const {
-    return static_cast<std::uint32_t>(transport_.membership().live_count() +
-                                      silence_.count_held(now_) + 1);
+/// Limits that only count. Members that were given up and whose share is held count as members.
+void CounterExchange::share_counted() {
+    const auto held = static_cast<std::uint32_t>(silence_.count_held(now_));
+    const auto live = static_cast<std::uint32_t>(transport_.membership().live_count());
+    share_in_flight(live + held + 1, held);
+    share_windows(live + held + 1);
 }
 
 /// Limits of windows. Until this member has heard another one it may use little of a window, as
 /// long as that can be expected: others may have used the window already.
-void CounterExchange::share_windows() {
-    const std::uint32_t members = count_members();
+void CounterExchange::share_windows(std::uint32_t members) {
     const std::int64_t second = limiter_.wall_second(now_);
     if (members > 1 && !others_since_) {
         others_since_ = now_;
@@ -49,9 +49,7 @@ void CounterExchange::share_windows() {
 }
 
 /// Limits of requests in flight.
-void CounterExchange::share_in_flight() {
-    const auto held = static_cast<std::uint32_t>(silence_.count_held(now_));
-    const std::uint32_t members = count_members();
+void CounterExchange::share_in_flight(std::uint32_t members, std::uint32_t held) {
     limiter_.set_members(members);
     allowance_owner_.tick(now_, members, held, self_, transport_.owners(), *this);
     allowance_origin_.tick(now_, members, transport_.owners(), *this);

@@ -104,9 +104,8 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     quiet_.set_members(members.live_count() + 1, now_);
     owner_.set_shares(quiet_.shares());
     report();
-    share_in_flight();
     follow_clock();
-    share_windows();
+    share_counted();
     owner_.tick(now_, *this);
     fair_.tick(now_, transport_.owners(), self_, *this);
     if (number % kHintsEvery == 0) {

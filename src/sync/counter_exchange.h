@@ -187,11 +187,11 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] bool resolve(const LimitKey& key, std::string& name,
                                limiter::LimitParameters& parameters,
                                limiter::Isolation& isolation) const;
-    void share_in_flight();
-    void share_windows();
+    void share_counted();
+    void share_in_flight(std::uint32_t members, std::uint32_t held);
+    void share_windows(std::uint32_t members);
     void follow_clock();
     void tell_clock(const gossip::MemberId& to);
-    [[nodiscard]] std::uint32_t count_members() const;
     [[nodiscard]] std::vector<gossip::MemberId> live_members() const;
     void send_messages();
     [[nodiscard]] bool has_budget(bool urgent) const;

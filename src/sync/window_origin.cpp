@@ -81,18 +81,18 @@ void WindowOrigin::follow(const membership::Owners& owners, Instant now) {
     if (moved == 0) {
         return;
     }
-    for (const auto& [key, slot] : by_key_) {
+    limits_.for_each([&](const LimitKey& key, std::uint32_t slot) {
         if ((moved & membership::bit_of(membership::shard_of(key.quota))) != 0) {
             due_.add(slot, now);
         }
-    }
+    });
 }
 
 // --- the table -----------------------------------------------------------------------------------
 
 void WindowOrigin::touched(limiter::LimitRef ref, Instant now) {
     if (const auto known = by_record_.find(ref.record); known != by_record_.end()) {
-        Limit& limit = slots_[known->second];
+        Limit& limit = limits_[known->second];
         if (limit.ref == ref) {
             due_.add(known->second, now);
             return;
@@ -104,34 +104,24 @@ void WindowOrigin::touched(limiter::LimitRef ref, Instant now) {
         return;
     }
     const LimitKey key = key_of(*identity);
-    const auto known = by_key_.find(key);
-    if (const auto slot = known != by_key_.end() ? known->second : add(key)) {
+    const auto known = limits_.find(key);
+    if (const auto slot = known ? known : add(key)) {
         link(*slot, ref, now);
         due_.add(*slot, now);
     }
 }
 
 std::optional<std::uint32_t> WindowOrigin::add(const LimitKey& key) {
-    WEIR_ASSERT(!by_key_.contains(key));
-    if (by_key_.size() >= kMostLimits) {
+    if (limits_.size() >= kMostLimits) {
         ++statistics_.dropped_entries;
         return std::nullopt;
     }
-    if (free_.empty()) {
-        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-        slots_.emplace_back();
-    }
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
-    slots_[slot] = Limit{};
-    slots_[slot].key = key;
-    by_key_.emplace(key, slot);
-    return slot;
+    return limits_.add(key);
 }
 
 /// A record that was made anew goes on with what the limit admitted before.
 void WindowOrigin::link(std::uint32_t slot, limiter::LimitRef ref, Instant now) {
-    Limit& limit = slots_[slot];
+    Limit& limit = limits_[slot];
     WEIR_ASSERT(is_of_windows(limit.key));
     unlink(limit);
     limit.ref = ref;
@@ -146,16 +136,14 @@ void WindowOrigin::unlink(Limit& limit) {
         by_record_.erase(limit.ref->record);
         limit.ref.reset();
     }
-    WEIR_ASSERT(by_record_.size() <= by_key_.size());
+    WEIR_ASSERT(by_record_.size() <= limits_.size());
 }
 
 void WindowOrigin::drop(std::uint32_t slot) {
-    Limit& limit = slots_[slot];
+    Limit& limit = limits_[slot];
     unlink(limit);
-    by_key_.erase(limit.key);
+    limits_.remove(slot);
     due_.remove(slot);
-    free_.push_back(slot);
-    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
 }
 
 /// Puts what this member may admit in the window in force, also for a record that is made later.
@@ -194,7 +182,7 @@ void WindowOrigin::begin_window(Limit& limit, std::uint32_t end) {
 
 /// Reads what was admitted. False when there is no window.
 bool WindowOrigin::measure(Limit& limit, Instant now) {
-    WEIR_ASSERT(by_key_.contains(limit.key));
+    WEIR_ASSERT(limits_.find(limit.key).has_value());
     const auto counts = limit.ref ? limiter_.take_window(*limit.ref, now) : std::nullopt;
     if (!counts) {
         unlink(limit);
@@ -275,7 +263,7 @@ bool WindowOrigin::follow_owners(Limit& limit, const membership::Owners& owners)
 
 void WindowOrigin::look(std::uint32_t slot, Instant now, const membership::Owners& owners,
                         WindowSink& sink) {
-    Limit& limit = slots_[slot];
+    Limit& limit = limits_[slot];
     if (!measure(limit, now)) {
         drop(slot);
         return;
@@ -362,8 +350,8 @@ Instant WindowOrigin::next_look(const Limit& limit, Instant now) const {
 }
 
 void WindowOrigin::tell_all(Instant now, const membership::Owners& owners, WindowSink& sink) {
-    for (const auto& [key, slot] : by_key_) {
-        Limit& limit = slots_[slot];
+    limits_.for_each([&](const LimitKey&, std::uint32_t slot) {
+        Limit& limit = limits_[slot];
         if (measure(limit, now) && limit.end != 0) {
             (void)follow_owners(limit, owners);
             if (limit.said.end != limit.end ||
@@ -372,19 +360,19 @@ void WindowOrigin::tell_all(Instant now, const membership::Owners& owners, Windo
             }
             send_due(limit, now, sink);
         }
-    }
+    });
 }
 
 void WindowOrigin::receive(const gossip::MemberId& from, const WindowGrant& grant, Instant now) {
-    const auto known = by_key_.find(grant.key);
-    if (known == by_key_.end() && !(grant.granted && grant.number == 0)) {
+    const auto known = limits_.find(grant.key);
+    if (!known && !(grant.granted && grant.number == 0)) {
         return;
     }
-    const auto slot = known != by_key_.end() ? known->second : add(grant.key);
+    const auto slot = known ? known : add(grant.key);
     if (!slot) {
         return;
     }
-    Limit& limit = slots_[*slot];
+    Limit& limit = limits_[*slot];
     if (limit.end <= second_) {
         begin_window(limit, 0);  // what was said is about a window that has ended
     }

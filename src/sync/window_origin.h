@@ -22,6 +22,7 @@
 #include "limiter/limiter.h"
 #include "membership/owners.h"
 #include "sync/due_queue.h"
+#include "sync/limit_table.h"
 #include "sync/statistics.h"
 #include "sync/window_messages.h"
 
@@ -64,12 +65,9 @@ class WindowOrigin {
     void tell_all(Instant now, const membership::Owners& owners, WindowSink& sink);
 
     /// The limits whose present window was used here, or whose allowance an owner has told.
-    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    [[nodiscard]] std::size_t size() const { return limits_.size(); }
 
   private:
-    struct KeyHash {
-        std::size_t operator()(const LimitKey& key) const { return hash(key); }
-    };
     /// What is known of one owner of a limit.
     struct Told {
         gossip::MemberId owner;
@@ -119,9 +117,7 @@ class WindowOrigin {
     std::uint64_t reports_ = 0;
     std::int64_t second_ = 0;
     std::array<membership::OwnerList, membership::kShards> owners_;
-    std::deque<Limit> slots_;  // where a limit stays while others are added
-    std::vector<std::uint32_t> free_;
-    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
+    LimitTable<Limit> limits_;
     std::unordered_map<std::uint32_t, std::uint32_t> by_record_;
     DueQueue due_;
 };

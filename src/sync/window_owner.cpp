@@ -39,9 +39,7 @@ void WindowOwner::tick(Instant now, std::int64_t second, std::uint32_t members,
     }
     if (changed || versions != owners_version_) {
         ++judgements_;
-        for (const auto& [key, slot] : by_key_) {
-            due_.add(slot, now);
-        }
+        limits_.for_each([&](const LimitKey&, std::uint32_t slot) { due_.add(slot, now); });
     }
     for (std::size_t looks = 0; looks < kLooksEachTick; ++looks) {
         const auto slot = due_.take(now);
@@ -95,34 +93,22 @@ bool WindowOwner::learns(const Limit& limit, Instant now) const {
 }
 
 std::optional<std::uint32_t> WindowOwner::find_or_add(const LimitKey& key) {
-    if (const auto known = by_key_.find(key); known != by_key_.end()) {
-        return known->second;
+    if (const auto known = limits_.find(key)) {
+        return known;
     }
-    if (by_key_.size() >= kMostLimits) {
+    if (limits_.size() >= kMostLimits) {
         ++statistics_.dropped_entries;
         return std::nullopt;
     }
-    if (free_.empty()) {
-        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-        slots_.emplace_back();
-    }
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
-    slots_[slot] = Limit{};
-    slots_[slot].key = key;
-    by_key_.emplace(key, slot);
-    return slot;
+    return limits_.add(key);
 }
 
 void WindowOwner::remove(std::uint32_t slot) {
-    Limit& limit = slots_[slot];
+    Limit& limit = limits_[slot];
     WEIR_ASSERT(rows_ >= limit.rows.size() + limit.cells.size());
     rows_ -= limit.rows.size() + limit.cells.size();
-    by_key_.erase(limit.key);
-    limit = Limit{};
+    limits_.remove(slot);
     due_.remove(slot);
-    free_.push_back(slot);
-    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
 }
 
 void WindowOwner::stopped(Instant now) {
@@ -132,15 +118,15 @@ void WindowOwner::stopped(Instant now) {
 }
 
 std::optional<std::uint64_t> WindowOwner::admitted(const LimitKey& key) const {
-    const auto known = by_key_.find(key);
-    if (known == by_key_.end() || slots_[known->second].end <= second_) {
+    const auto known = limits_.find(key);
+    if (!known || limits_[*known].end <= second_) {
         return std::nullopt;
     }
     std::uint64_t sum = 0;
-    for (const auto& [id, row] : slots_[known->second].rows) {
+    for (const auto& [id, row] : limits_[*known].rows) {
         sum += row.said.admitted;
     }
-    for (const auto& [run, cell] : slots_[known->second].cells) {
+    for (const auto& [run, cell] : limits_[*known].cells) {
         sum += cell.said.admitted;
     }
     return sum;
@@ -327,7 +313,7 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
     if (!slot) {
         return;
     }
-    Limit& limit = slots_[*slot];
+    Limit& limit = limits_[*slot];
     due_.add(*slot, now + 1s);  // also if there is no room for what is reported
     if (!settle_end(limit, report)) {
         sink.send_window_grant(from, answer);  // nobody needs to know it any more
@@ -356,6 +342,7 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
     if (row == nullptr) {
         return;
     }
+    WEIR_ASSERT(row->reported && row->granted >= row->said.admitted);
     const Instant told_before = row->told;
     const bool few = limit.rows.size() <= kFewRows;
     const bool divides = few || now - limit.divided >= kDivideWindowEvery;
@@ -373,11 +360,11 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
 }
 
 void WindowOwner::noted(const gossip::MemberId& from, const WindowGrant& grant) {
-    const auto known = by_key_.find(grant.key);
-    if (known == by_key_.end()) {
+    const auto known = limits_.find(grant.key);
+    if (!known) {
         return;
     }
-    Limit& limit = slots_[known->second];
+    Limit& limit = limits_[*known];
     const auto cell = limit.cells.find(grant.run);
     const membership::OwnerList& list = owners_[membership::shard_of(grant.key.quota)];
     if (cell == limit.cells.end() || cell->second.said.number != grant.number) {
@@ -428,8 +415,8 @@ void WindowOwner::hand_over(Limit& limit, Instant now, WindowSink& sink) {
 // --- what is due ---------------------------------------------------------------------------------
 
 void WindowOwner::look(std::uint32_t slot, Instant now, WindowSink& sink) {
-    WEIR_ASSERT(slot < slots_.size());
-    Limit& limit = slots_[slot];
+    WEIR_ASSERT(slot < limits_.slots());
+    Limit& limit = limits_[slot];
     judge(limit, now);
     hand_over(limit, now, sink);
     // What is known stays until the window ends, also where this member owns the limit no more: it

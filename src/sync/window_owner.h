@@ -29,6 +29,7 @@
 
 #include "membership/owners.h"
 #include "sync/due_queue.h"
+#include "sync/limit_table.h"
 #include "sync/silence.h"
 #include "sync/window_messages.h"
 #include "sync/window_origin.h"
@@ -68,14 +69,11 @@ class WindowOwner {
     /// A member has come, is gone or cannot be heard.
     void members_changed() { members_changed_ = true; }
 
-    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    [[nodiscard]] std::size_t size() const { return limits_.size(); }
     /// What all runs together have admitted in the present window, as far as this owner knows.
     [[nodiscard]] std::optional<std::uint64_t> admitted(const LimitKey& key) const;
 
   private:
-    struct KeyHash {
-        std::size_t operator()(const LimitKey& key) const { return hash(key); }
-    };
     /// A member that shares the window.
     struct Row {
         MemberNumber number = 0;
@@ -159,9 +157,7 @@ class WindowOwner {
     Instant learns_until_{};
     bool members_changed_ = false;
     std::uint32_t judgements_ = 1;  // counts changes of members
-    std::deque<Limit> slots_;
-    std::vector<std::uint32_t> free_;
-    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
+    LimitTable<Limit> limits_;
     std::size_t rows_ = 0;  // and cells
     DueQueue due_;
 };
