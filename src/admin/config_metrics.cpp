@@ -38,6 +38,9 @@ void add_snapshot(Families& families, const SnapshotFigures& snapshot) {
         .add(snapshot.last_success_seconds);
     families.gauge("weir_snapshot_bytes", "Size of the snapshot that was last written.")
         .add(number(snapshot.bytes));
+    families
+        .gauge("weir_snapshot_counts", "Counts of windows in the snapshot that was last written.")
+        .add(number(snapshot.counts));
     families.gauge("weir_snapshot_unsaved", "1 while overrides are here that are not on the disk.")
         .add(snapshot.unsaved ? 1 : 0);
 }

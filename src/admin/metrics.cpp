@@ -189,11 +189,13 @@ void add_gossip_limits(Families& families, const ClusterFigures& cluster) {
         .add({{"side", "told"}}, number(cluster.told_allowances))
         .add({{"side", "divided"}}, number(cluster.divided_limits));
     families
-        .gauge("weir_gossip_windows",
-               "Limits of windows whose present window was used on this sidecar, and those whose "
-               "counts it keeps as an owner.")
+        .gauge(
+            "weir_gossip_windows",
+            "Limits of windows whose present window was used on this sidecar, those whose counts "
+            "it keeps as an owner, and those of them of which counts may be missing.")
         .add({{"side", "used"}}, number(cluster.used_windows))
-        .add({{"side", "kept"}}, number(cluster.kept_windows));
+        .add({{"side", "kept"}}, number(cluster.kept_windows))
+        .add({{"side", "uncertain"}}, number(cluster.uncertain_windows));
     families
         .gauge("weir_gossip_clock_difference_seconds",
                "This machine's wall clock less the fleet's, by which windows begin and end.")

@@ -27,6 +27,7 @@ enum class ProblemKind : std::uint8_t {
     seed_unresolved,      ///< a seed's name has not been found since the start
     seed_silent,          ///< no peer was ever known at a seed's address
     unreadable_gossip,    ///< a sender's datagrams were refused lately
+    counts_missing,       ///< all who knew counts of a window that goes on were lost at once
     set_not_in_force,     ///< the file of a set is older, in conflict or refused
     files_differ,         ///< members have different files of an automatic set
     file_gone,            ///< a set stays in force, and its file is gone

@@ -49,6 +49,8 @@ Json to_json(const SnapshotFigures& snapshot) {
             {"failures", snapshot.failures},
             {"bytes", snapshot.bytes},
             {"overrides", snapshot.overrides},
+            {"loaded_counts", snapshot.loaded_counts},
+            {"counts", snapshot.counts},
             {"last_success_unix_seconds", snapshot.last_success_seconds},
             {"unsaved", snapshot.unsaved},
             {"problem", snapshot.problem.empty() ? Json(nullptr) : Json(snapshot.problem)}};

@@ -203,6 +203,7 @@ struct ClusterFigures {
     /// Limits whose present window was used here, and those whose counts this sidecar keeps.
     std::uint64_t used_windows = 0;
     std::uint64_t kept_windows = 0;
+    std::uint64_t uncertain_windows = 0;  ///< those of which counts may be missing
     double clock_difference_seconds = 0;  // this machine's wall clock less the fleet's
     std::uint64_t divided_limits = 0;
     std::uint64_t cells = 0;
@@ -236,7 +237,7 @@ struct QuotaSetFigures {
     std::string problem = {};
 };
 
-/// The snapshot of overrides on disk (snapshot.file).
+/// The snapshot of overrides and counts on disk (snapshot.file).
 struct SnapshotFigures {
     std::string file;
     /// What became of the file at start: loaded, none (there was no file) or refused.
@@ -246,6 +247,10 @@ struct SnapshotFigures {
     std::uint64_t failures = 0;
     std::uint64_t bytes = 0;      ///< of the last snapshot that was written
     std::uint64_t overrides = 0;  ///< in the last snapshot that was written
+    /// What runs of members had admitted in windows of limits, as counts: those taken from the file
+    /// at start, and those in the last snapshot that was written.
+    std::uint64_t loaded_counts = 0;
+    std::uint64_t counts = 0;
     /// Unix time at which the last snapshot was written; 0 if none was.
     double last_success_seconds = 0;
     /// There are changes that are not on the disk yet.

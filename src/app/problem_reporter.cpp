@@ -129,6 +129,7 @@ void ProblemReporter::add_gossip(node::ProblemFacts& facts) {
         facts.silent.push_back(to_string(seed));
     }
     facts.live_peers = seeds.live_peers;
+    facts.uncertain_windows = engine.uncertain_windows();
     for (const engine::StrangerStatus& one : engine.seal_status(net::now()).strangers) {
         facts.unreadable.push_back(
             {to_string(one.from), std::string(admin::describe_refusal(one.reason))});

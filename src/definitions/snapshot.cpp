@@ -22,7 +22,7 @@ constexpr std::size_t kLength = 4;
 constexpr std::size_t kSum = 8;
 constexpr std::size_t kMaximumCluster = 64;
 
-enum class SnapshotBlock : std::uint8_t { header = 1, entries = 2, end = 3 };
+enum class SnapshotBlock : std::uint8_t { header = 1, entries = 2, end = 3, counts = 4 };
 
 /// The checksum of a block also covers the blocks before it, so that none can be lost, doubled or
 /// moved.
@@ -54,8 +54,12 @@ std::uint64_t milliseconds(Duration duration) {
 // --- writing ------------------------------------------------------------------------------------
 
 SnapshotWriter::SnapshotWriter(const DefinitionMap& map, std::string_view cluster, Instant now,
-                               Duration unix_now)
-    : map_(map), cluster_(cluster), now_(now), unix_now_(unix_now) {}
+                               Duration unix_now, WriteCounts write_counts)
+    : map_(map),
+      cluster_(cluster),
+      now_(now),
+      unix_now_(unix_now),
+      write_counts_(std::move(write_counts)) {}
 
 std::vector<std::byte> SnapshotWriter::next() {
     if (phase_ == Phase::header) {
@@ -64,6 +68,13 @@ std::vector<std::byte> SnapshotWriter::next() {
     }
     if (phase_ == Phase::entries) {
         std::vector<std::byte> bytes = some_entries();
+        if (!bytes.empty()) {
+            return bytes;
+        }
+        phase_ = Phase::counts;
+    }
+    if (phase_ == Phase::counts) {
+        std::vector<std::byte> bytes = some_counts();
         if (!bytes.empty()) {
             return bytes;
         }
@@ -116,6 +127,21 @@ std::vector<std::byte> SnapshotWriter::some_entries() {
     return close_block(std::move(bytes), content.size(), 0, sum_);
 }
 
+/// A block with as many counts as fit; empty when none were left.
+std::vector<std::byte> SnapshotWriter::some_counts() {
+    if (!write_counts_) {
+        return {};
+    }
+    std::vector<std::byte> bytes(kLength + kMaximumSnapshotBlock + kSum);
+    ByteWriter content{std::span<std::byte>(bytes).subspan(kLength, kMaximumSnapshotBlock)};
+    content.u8(static_cast<std::uint8_t>(SnapshotBlock::counts));
+    const std::size_t written = write_counts_(content);
+    WEIR_ASSERT(content.ok() && (written > 0) == (content.size() > 1));
+    counts_ += written;
+    return written == 0 ? std::vector<std::byte>()
+                        : close_block(std::move(bytes), content.size(), 0, sum_);
+}
+
 std::vector<std::byte> SnapshotWriter::end() {
     std::vector<std::byte> bytes(kLength + 16 + kSum);
     ByteWriter content{std::span<std::byte>(bytes).subspan(kLength)};
@@ -127,8 +153,10 @@ std::vector<std::byte> SnapshotWriter::end() {
 
 // --- reading ------------------------------------------------------------------------------------
 
-SnapshotReader::SnapshotReader(SnapshotExpectation expected, Take take)
-    : expected_(std::move(expected)), take_(std::move(take)) {}
+SnapshotReader::SnapshotReader(SnapshotExpectation expected, Take take, TakeCounts take_counts)
+    : expected_(std::move(expected)),
+      take_(std::move(take)),
+      take_counts_(std::move(take_counts)) {}
 
 /// The number of bytes to read next, as far as it is known: never more than one block.
 std::size_t SnapshotReader::wanted() const {
@@ -168,7 +196,7 @@ std::optional<SnapshotFault> SnapshotReader::finish() const {
     }
     if (phase_ == Phase::done) {
         WEIR_ASSERT(input_.empty());
-        return std::nullopt;
+        return old_ ? std::optional(SnapshotFault::old) : std::nullopt;
     }
     return begins_otherwise() ? SnapshotFault::foreign : SnapshotFault::truncated;
 }
@@ -217,6 +245,11 @@ std::optional<SnapshotFault> SnapshotReader::take_block() {
             return on_header(reader);
         case SnapshotBlock::entries:
             return on_entries(reader);
+        case SnapshotBlock::counts:
+            if (take_counts_) {
+                take_counts_(content.subspan(1));
+            }
+            return std::nullopt;
         case SnapshotBlock::end:
             phase_ = Phase::done;
             return reader.varint() == entries_ && reader.ok()
@@ -238,7 +271,8 @@ std::optional<SnapshotFault> SnapshotReader::on_header(ByteReader& reader) {
     }
     const Duration then = std::chrono::milliseconds(written);
     age_ = std::max(expected_.unix_now - then, Duration::zero());
-    return age_ > expected_.most_age ? std::optional(SnapshotFault::old) : std::nullopt;
+    old_ = age_ > expected_.most_age;
+    return std::nullopt;
 }
 
 std::optional<SnapshotFault> SnapshotReader::on_entries(ByteReader& reader) {
@@ -248,7 +282,7 @@ std::optional<SnapshotFault> SnapshotReader::on_entries(ByteReader& reader) {
             return SnapshotFault::damaged;
         }
         ++entries_;
-        if (take_) {
+        if (take_ && !old_) {
             take_(std::move(entry));
         }
     }

@@ -10,6 +10,7 @@
 #include "engine/definition_peers.h"
 #include "engine/generators.h"
 #include "engine/stop_detector.h"
+#include "engine/transport_settings.h"
 #include "limiter/limiter.h"
 #include "membership/transport.h"
 #include "sync/counter_exchange.h"
@@ -19,18 +20,6 @@ namespace {
 
 constexpr Duration kTickInterval = std::chrono::milliseconds(10);
 constexpr std::uint64_t kDefinitionsEvery = 10;  // ticks
-
-membership::TransportSettings transport_settings(const EngineOptions& options) {
-    membership::TransportSettings settings;
-    settings.cluster_name = options.cluster_name;
-    settings.self = options.advertise;
-    settings.flags.anchor = options.anchor;
-    settings.membership = options.membership;
-    settings.counter_budget = membership::counter_budget_of(options.sync.counter_bytes);
-    settings.membership_budget.bytes_per_second *= options.membership_bytes_share;
-    settings.membership_budget.burst *= options.membership_bytes_share;
-    return settings;
-}
 
 }  // namespace
 
@@ -224,6 +213,7 @@ void Engine::Implementation::tick(Instant now) {
         // There are no peers to which edits could be sent.
         (void)store_.take_edited();
         (void)store_.take_overtaken();
+        counters_.tick_alone(now_);
     }
     feed_.tick(now_, ticks_ % kDefinitionsEvery == 0);
 }
@@ -324,6 +314,9 @@ std::vector<sync::LimitSilence> Engine::silences(std::size_t most, Instant now) 
 std::vector<sync::LaterKind> Engine::later_kinds(Instant now) const {
     return implementation_->counters().later_kinds(now);
 }
+std::size_t Engine::uncertain_windows() const {
+    return implementation_->counters().uncertain_windows();
+}
 std::vector<std::uint32_t> Engine::key_ids() const {
     return implementation_->transport().key_ids();
 }
@@ -340,6 +333,7 @@ void Engine::end_pull(definitions::DefinitionPull& pull, Instant now) {
 std::unique_ptr<definitions::DefinitionServe> Engine::serve_pull() {
     return implementation_->bulk().serve_pull();
 }
+sync::KeptCounts& Engine::kept_counts() { return implementation_->counters().kept_counts(); }
 const sync::CounterExchange& Engine::counters() const { return implementation_->counters(); }
 std::vector<definitions::FileDifference> Engine::file_differences() const {
     return implementation_->exchange().differences();

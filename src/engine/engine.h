@@ -43,6 +43,7 @@ struct FileDifference;
 
 namespace weir::sync {
 class CounterExchange;
+class KeptCounts;
 class WeightLedger;
 }  // namespace weir::sync
 
@@ -133,6 +134,9 @@ class Engine {
     [[nodiscard]] std::vector<sync::LaterKind> later_kinds(Instant now) const;
     /// At most `most` limits in use, those first whose owners have been silent for longest.
     [[nodiscard]] std::vector<sync::LimitSilence> silences(std::size_t most, Instant now) const;
+    /// Of how many limits counts of the present window may be missing, because all who knew what
+    /// lost members had admitted were lost as well.
+    [[nodiscard]] std::size_t uncertain_windows() const;
     /// The ids of the keys, first that of the key that seals.
     [[nodiscard]] std::vector<std::uint32_t> key_ids() const;
     [[nodiscard]] std::uint64_t incarnation() const;
@@ -155,6 +159,9 @@ class Engine {
 
     /// The automatic sets whose files differ among the members.
     [[nodiscard]] std::vector<definitions::FileDifference> file_differences() const;
+
+    /// The counts that a snapshot keeps.
+    [[nodiscard]] sync::KeptCounts& kept_counts();
 
     /// The synchronisation of counters, for the simulator's checkers, which only read it.
     [[nodiscard]] const sync::CounterExchange& counters() const;

@@ -147,6 +147,7 @@ EngineStatistics report_statistics(const ReportSources& from, Instant now) {
     statistics.told_allowances = from.counters.allowances().told();
     statistics.used_windows = from.counters.windows().size();
     statistics.kept_windows = from.counters.owned_windows().size();
+    statistics.uncertain_windows = from.counters.uncertain_windows();
     statistics.clock_difference = from.counters.clock().difference();
     statistics.divided_limits = from.counters.divided().size();
     statistics.cells = from.counters.owner().cells();

@@ -50,6 +50,7 @@ struct EngineStatistics {
     std::uint64_t divided_limits = 0;       // such limits that this member divides
     std::uint64_t used_windows = 0;         // limits whose present window was used here
     std::uint64_t kept_windows = 0;         // and those whose counts this member keeps as an owner
+    std::uint64_t uncertain_windows = 0;    // those of them of which counts may be missing
     Duration clock_difference{};            // this machine's wall clock less the fleet's
     std::uint64_t cells = 0;
     std::uint64_t hot_limits = 0;

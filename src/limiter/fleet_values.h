@@ -21,6 +21,10 @@ struct LimitRef {
     friend auto operator<=>(const LimitRef&, const LimitRef&) = default;
 };
 
+/// The part of a limit that a member which has just joined may use of a window, until it is told
+/// its allowance: others may have shared the whole limit among themselves.
+inline constexpr double kPartOfNewMembers = 0.01;
+
 /// What this process did with a limit, in its unit. Counts that only grow begin at 0 when the
 /// engine first sees the limit, and again when it sees the limit after a call of
 /// Limiter::release(). For the owners of the limit the counts then begin a new run.

@@ -21,10 +21,6 @@
 
 namespace weir::limiter {
 
-/// The part of a limit that a member which has just joined may use of a window, until it is told
-/// its allowance: others may have shared the whole limit among themselves.
-inline constexpr double kPartOfNewMembers = 0.01;
-
 class Windows {
   public:
     explicit Windows(InstanceStore& store) : store_(store) {}

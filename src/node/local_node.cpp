@@ -51,8 +51,8 @@ Result<void> LocalNode::open(const config::Settings& settings) {
     cluster_ = std::move(*opened);
     if (!settings.snapshot.file.empty()) {
         snapshot_ = std::make_unique<SnapshotKeeper>(
-            control_, cluster_->engine().definitions(), settings.snapshot,
-            settings.cluster ? settings.cluster->name : "", told_of_snapshot_);
+            control_, cluster_->engine().definitions(), cluster_->engine().kept_counts(),
+            settings.snapshot, settings.cluster ? settings.cluster->name : "", told_of_snapshot_);
         documents_ = std::make_unique<DocumentKeeper>(
             control_, cluster_->engine().definitions(), settings.snapshot.file + ".quotas",
             settings.cluster ? settings.cluster->name : "", told_of_snapshot_);

@@ -212,6 +212,11 @@ void ProblemWatch::add_gossip(const ProblemFacts& facts) {
         add(ProblemKind::unreadable_gossip, why,
             "gossip from " + addresses.front() + more + " is " + why);
     }
+    if (facts.uncertain_windows > 0) {
+        add(ProblemKind::counts_missing, "windows",
+            "the present windows of " + counted(facts.uncertain_windows, "limit") +
+                " may be exceeded, because all owners were lost at once");
+    }
 }
 
 void ProblemWatch::add_files(const ProblemFacts& facts) {

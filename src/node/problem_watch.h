@@ -44,6 +44,7 @@ struct ProblemFacts {
     std::map<std::string, std::string> unresolved = {};  ///< names of seeds: why
     std::vector<std::string> silent = {};                ///< addresses of seeds without a live peer
     std::vector<UnreadableSender> unreadable = {};
+    std::uint64_t uncertain_windows = 0;  ///< limits with windows of which counts may be missing
 
     std::map<std::string, std::string> set_problems = {};  ///< by set: why it is not in force
     std::map<std::string, std::string> files_differ = {};  ///< by set: who has what

@@ -42,11 +42,12 @@ std::string explain(SnapshotFault fault, const SnapshotReader& reader,
 }  // namespace
 
 SnapshotKeeper::SnapshotKeeper(boost::asio::io_context& control,
-                               definitions::DefinitionStore& store,
+                               definitions::DefinitionStore& store, sync::KeptCounts& counts,
                                config::SnapshotSettings settings, std::string cluster, Tell tell,
                                SnapshotTiming timing)
     : control_(control),
       store_(store),
+      counts_(counts),
       settings_(std::move(settings)),
       cluster_(std::move(cluster)),
       tell_(std::move(tell)),
@@ -56,6 +57,7 @@ SnapshotKeeper::SnapshotKeeper(boost::asio::io_context& control,
       retry_(timing.first_retry),
       helper_(1) {
     figures_.file = settings_.file;
+    counts_.want();
 }
 
 SnapshotKeeper::~SnapshotKeeper() { helper_.join(); }
@@ -82,13 +84,14 @@ std::optional<SnapshotKeeper::SnapshotRefusal> SnapshotKeeper::read_whole(
     SnapshotReader& reader) {
     const auto read = input.read([&](ByteSpan piece) { return !reader.receive(piece); });
     if (!read) {
-        return SnapshotRefusal{read.error().message, false};
+        return SnapshotRefusal{read.error().message, false, false};
     }
     const auto fault = reader.finish();
     if (!fault) {
         return std::nullopt;
     }
-    return SnapshotRefusal{explain(*fault, reader, expected), *fault != SnapshotFault::foreign};
+    return SnapshotRefusal{explain(*fault, reader, expected), *fault != SnapshotFault::foreign,
+                           *fault == SnapshotFault::old};
 }
 
 void SnapshotKeeper::load(Instant now, Duration unix_now) {
@@ -98,19 +101,40 @@ void SnapshotKeeper::load(Instant now, Duration unix_now) {
         return;
     }
     if (!input) {
-        refuse({input.error().message, false});
+        refuse({input.error().message, false, false});
         return;
     }
     const definitions::SnapshotExpectation expected{cluster_, now, unix_now, settings_.max_age};
-    std::vector<definitions::DefinitionEntry>
-        entries;  // kept here until the whole file is known to be good
+    // What is read is kept here until the whole file is known to be good.
+    std::vector<definitions::DefinitionEntry> entries;
+    std::vector<std::vector<std::byte>> counts;
     SnapshotReader reader(
-        expected, [&](definitions::DefinitionEntry entry) { entries.push_back(std::move(entry)); });
-    if (const auto refusal = read_whole(*input, expected, reader)) {
-        refuse(*refusal);
-        return;
+        expected, [&](definitions::DefinitionEntry entry) { entries.push_back(std::move(entry)); },
+        [&](ByteSpan block) { counts.emplace_back(block.begin(), block.end()); });
+    const auto refusal = read_whole(*input, expected, reader);
+    if (!refusal || refusal->is_old) {
+        take_counts(counts);
     }
-    take(std::move(entries), reader.age(), now);
+    if (refusal) {
+        refuse(*refusal);
+    } else {
+        take(std::move(entries), reader.age(), now);
+    }
+}
+
+void SnapshotKeeper::take_counts(const std::vector<std::vector<std::byte>>& blocks) {
+    for (const std::vector<std::byte>& block : blocks) {
+        counts_.read(block);
+    }
+    counts_.foretell(cluster_.empty());
+    figures_.loaded_counts = counts_.taken();
+    if (counts_.taken() > 0) {
+        tell(false, "counts of windows taken from the snapshot", std::to_string(counts_.taken()));
+    }
+    if (counts_.refused() > 0) {
+        tell(true, "the snapshot has counts that this version refuses",
+             std::to_string(counts_.refused()));
+    }
 }
 
 void SnapshotKeeper::take(std::vector<definitions::DefinitionEntry> entries, Duration age,
@@ -152,7 +176,10 @@ void SnapshotKeeper::refuse(const SnapshotRefusal& refusal) {
         refused_is_there_ = !kept;
         what += kept ? "; kept as " + *kept : "; left in its place, " + kept.error().message;
     }
-    tell(true, "the snapshot is not used, overrides come from peers only", std::move(what));
+    tell(true,
+         refusal.is_old ? "of the snapshot only the counts are used, overrides come from peers only"
+                        : "the snapshot is not used, overrides come from peers only",
+         std::move(what));
 }
 
 // --- writing ------------------------------------------------------------------------------------
@@ -183,17 +210,26 @@ void SnapshotKeeper::look(Instant now) {
     }
     const bool settled = changed_since_ && now - *changed_since_ >= timing_.settle;
     const bool due = !last_success_ || now - *last_success_ >= timing_.refresh;
-    if ((settled || due) && now >= next_attempt_) {
+    const bool counted = saved_counts_ != counts_.news();
+    if ((settled || due || counted) && now >= next_attempt_) {
         begin(now);
     }
 }
 
 void SnapshotKeeper::begin(Instant now) {
+    open_writer(now);
+    next_piece();
+}
+
+void SnapshotKeeper::open_writer(Instant now) {
     began_ = now;
     saving_ = store_.overrides().root_hash();
-    writer_ = std::make_unique<definitions::SnapshotWriter>(store_.overrides(), cluster_, now,
-                                                            net::unix_time());
-    next_piece();
+    saving_counts_ = counts_.news();
+    writer_ = std::make_unique<definitions::SnapshotWriter>(
+        store_.overrides(), cluster_, now, net::unix_time(),
+        [this, cursor = sync::KeptCounts::Cursor()](ByteWriter& block) mutable {
+            return counts_.write(block, cursor);
+        });
 }
 
 void SnapshotKeeper::next_piece() {
@@ -279,10 +315,12 @@ void SnapshotKeeper::on_written(const Result<std::uint64_t>& outcome, bool was_l
 void SnapshotKeeper::succeed(std::uint64_t bytes, Instant now) {
     figures_.bytes = bytes;
     figures_.overrides = writer_->entries();
+    figures_.counts = writer_->counts();
     figures_.last_success_seconds = to_seconds(net::unix_time());
     ++figures_.saves;
     writer_.reset();
     saved_ = saving_;
+    saved_counts_ = saving_counts_;
     last_success_ = now;
     changed_since_.reset();
     retry_ = timing_.first_retry;
@@ -311,17 +349,14 @@ void SnapshotKeeper::stop() {
     piece_timer_.cancel();
     helper_.join();
     file_.reset();  // a file that was not completed
-    if (changed()) {
+    if (changed() || saved_counts_ != counts_.news()) {
         save_at_once();
     }
 }
 
 void SnapshotKeeper::save_at_once() {
     const Instant now = net::now();
-    began_ = now;
-    saving_ = store_.overrides().root_hash();
-    writer_ = std::make_unique<definitions::SnapshotWriter>(store_.overrides(), cluster_, now,
-                                                            net::unix_time());
+    open_writer(now);
     for (;;) {
         const std::vector<std::byte> piece = writer_->next();
         const auto outcome = write(piece);

@@ -14,6 +14,8 @@ namespace {
 
 /// A member that has seeds expects for so long after its start to hear others.
 constexpr Duration kExpectOthers = std::chrono::seconds(2);
+/// A member that hears others waits at most for so long until it hears their clocks.
+constexpr Duration kHearClocks = std::chrono::milliseconds(500);
 /// So many members at most are told this machine's clock at a time.
 constexpr std::size_t kTellClockTo = 16;
 
@@ -45,7 +47,28 @@ void CounterExchange::share_windows(std::uint32_t members) {
     limiter_.share_windows(members, second - for_so_long.count() + 1);
     const bool moved = std::exchange(owners_moved_, false);
     window_owner_.tick(now_, second, members, self_, transport_.owners(), *this, moved);
+    watch_owners(second);
+    if (kept_counts_.waiting() > 0 && clock_is_known()) {
+        kept_counts_.restore(now_);
+    }
     window_origin_.tick(now_, second, transport_.owners(), *this, moved);
+}
+
+/// Counts the shards whose owners were all lost at once.
+void CounterExchange::watch_owners(std::int64_t second) {
+    const std::size_t lost =
+        lost_owners_.tick(now_, second, transport_.owners(), [this] { return live_members(); });
+    counters_.owners_lost += lost;
+    if (counters_.owners_lost > 0 && lost_owners_.looked_at(now_)) {
+        uncertain_windows_ = window_owner_.uncertain(lost_owners_);
+    }
+}
+
+/// Whether windows can be told from those that have ended: by the clocks of others, if there are
+/// any. Counts of a snapshot come before this member grants anything to others it has just heard.
+bool CounterExchange::clock_is_known() const {
+    static_assert(kHearClocks < WindowOwner::kLearn);
+    return !others_since_ || clock_.hears_others() || now_ - *others_since_ >= kHearClocks;
 }
 
 /// Limits of requests in flight.

@@ -48,6 +48,7 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
       window_origin_(limiter, counters_),
       window_owner_(
           silence_, [this] { return live_members(); }, counters_),
+      kept_counts_(window_origin_, window_owner_),
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
       quiet_messages_(transport, counters_.dropped_entries),
@@ -123,6 +124,14 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     }
 }
 
+void CounterExchange::tick_alone(Instant now) {
+    now_ = now;
+    if (kept_counts_.wanted()) {
+        limiter_.drain_active([](limiter::LimitRef) {});  // it finds the windows among those in use
+        share_windows(1);
+    }
+}
+
 void CounterExchange::report() {
     const membership::Owners& owners = transport_.owners();
     reporter_.adopt_touched(now_, owners, hot_);
@@ -176,6 +185,8 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
     using Kind = membership::MembershipEvent::Kind;
     switch (event.kind) {
         case Kind::left:
+            lost_owners_.left(event.member);
+            [[fallthrough]];
         case Kind::replaced:
             silence_.gone(event.member, now_);
             clock_.forget(event.member);

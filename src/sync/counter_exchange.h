@@ -26,7 +26,9 @@
 #include "sync/fair_exchange.h"
 #include "sync/fleet_clock.h"
 #include "sync/hot_table.h"
+#include "sync/kept_counts.h"
 #include "sync/load_meter.h"
+#include "sync/lost_owners.h"
 #include "sync/owner.h"
 #include "sync/quiet_limits.h"
 #include "sync/reporter.h"
@@ -79,6 +81,8 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] bool nobody_there(const gossip::MemberId& member, Instant now);
     /// `number` counts all ticks of the process; some work is done only at every n-th of them.
     void tick(Instant now, std::uint64_t number);
+    /// Instead of tick(), where there is no fleet: counts what is to be kept in a snapshot.
+    void tick_alone(Instant now);
     /// Follows the changes of membership since the last call, and the changes of owners, which it
     /// takes from the transport.
     void follow(std::span<const membership::MembershipEvent> events, Instant now);
@@ -109,6 +113,10 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] const AllowanceOwner& divided() const { return allowance_owner_; }
     [[nodiscard]] const WindowOrigin& windows() const { return window_origin_; }
     [[nodiscard]] const WindowOwner& owned_windows() const { return window_owner_; }
+    /// What of the counts of windows is kept in a snapshot.
+    [[nodiscard]] KeptCounts& kept_counts() { return kept_counts_; }
+    /// Of how many limits counts of members that are gone may be missing, as of the last second.
+    [[nodiscard]] std::size_t uncertain_windows() const { return uncertain_windows_; }
     [[nodiscard]] const Silence& silence() const { return silence_; }
     [[nodiscard]] const HotTable& hot() const { return hot_; }
     [[nodiscard]] const gossip::MemberId& self() const { return self_; }
@@ -190,6 +198,8 @@ class CounterExchange final : public DeltaSink,
     void share_counted();
     void share_in_flight(std::uint32_t members, std::uint32_t held);
     void share_windows(std::uint32_t members);
+    [[nodiscard]] bool clock_is_known() const;
+    void watch_owners(std::int64_t second);
     void follow_clock();
     void tell_clock(const gossip::MemberId& to);
     [[nodiscard]] std::vector<gossip::MemberId> live_members() const;
@@ -214,7 +224,10 @@ class CounterExchange final : public DeltaSink,
     AllowanceOwner allowance_owner_;
     WindowOrigin window_origin_;
     WindowOwner window_owner_;
+    LostOwners lost_owners_;
+    KeptCounts kept_counts_;
     FleetClock clock_;
+    std::size_t uncertain_windows_ = 0;
     std::optional<Instant> clock_told_;
     std::size_t clock_hand_ = 0;  // who is told next
     bool has_seeds_ = false;

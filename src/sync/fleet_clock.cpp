@@ -37,6 +37,9 @@ bool FleetClock::receive(const gossip::MemberId& member, ByteReader& reader, Ins
             [](const auto& a, const auto& b) { return a.second.heard < b.second.heard; });
         others_.erase(oldest);
     }
+    if (others_.empty()) {
+        median_.reset();
+    }
     const Duration time = std::chrono::milliseconds(milliseconds);
     others_[member] = {time - now.time_since_epoch(), now};
     WEIR_ASSERT(others_.size() <= kMostClocks);

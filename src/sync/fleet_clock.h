@@ -35,8 +35,10 @@ class FleetClock {
     /// Another member has told its clock. False if that cannot be one.
     [[nodiscard]] bool receive(const gossip::MemberId& member, ByteReader& reader, Instant now);
     void forget(const gossip::MemberId& member) { others_.erase(member); }
+    /// Whether another member's clock was heard lately.
+    [[nodiscard]] bool hears_others() const { return !others_.empty(); }
     /// How much later the fleet's wall clock is than the monotonic time here. Looks at all clocks
-    /// once a second, and when its own has been set.
+    /// once a second, when its own has been set, and when the first other one was heard.
     [[nodiscard]] Duration ahead(Instant now);
     /// How far this machine's clock is before (above 0) or behind the fleet's, as of the last
     /// ahead().

@@ -33,6 +33,7 @@ struct SyncStatistics {
     std::uint64_t windows_reported = 0;     // what was admitted in a window, to its owners
     std::uint64_t windows_granted = 0;      // by this member, as the first owner of the limit
     std::uint64_t windows_put_off = 0;      // reports that waited for room in the budget
+    std::uint64_t owners_lost = 0;          // shards all of whose owners were lost at once
     std::uint64_t woken = 0;                // limits that this member, as their owner, woke
     std::uint64_t fallen_quiet = 0;         // limits that fell quiet here
     std::uint64_t handovers_sent = 0;

@@ -156,13 +156,18 @@ void WindowOrigin::allow(Limit& limit, bool anew, Instant now) {
                                                         ? static_cast<double>(*limit.allowance)
                                                         : limit.counts.allowance,
                                        .admitted = limit.counts.admitted};
-    limiter_.foretell_window(number_of_key(limit.key), allowance, &number_of_limit);
+    foretell(limit.key, allowance);
     if (!anew) {
         allowance.admitted = 0;  // the record knows better, because weight may have been given back
     }
     if (limit.ref && !limiter_.allow_in_window(*limit.ref, allowance, now)) {
         unlink(limit);
     }
+}
+
+void WindowOrigin::foretell(const LimitKey& key, const limiter::WindowAllowance& allowance) {
+    WEIR_ASSERT(is_of_windows(key));
+    limiter_.foretell_window(number_of_key(key), allowance, &number_of_limit);
 }
 
 // --- what is reported ----------------------------------------------------------------------------
@@ -282,6 +287,25 @@ void WindowOrigin::look(std::uint32_t slot, Instant now, const membership::Owner
     due_.add(slot, next_look(limit, now));
 }
 
+std::optional<WindowReport> WindowOrigin::own_count(std::uint32_t slot) {
+    const Limit& limit = limits_[slot];
+    const std::uint64_t admitted = whole_weight(limit.counts.admitted);
+    if (limit.end <= second_ || admitted == 0) {
+        return std::nullopt;
+    }
+    WEIR_ASSERT(run_ != 0);
+    const bool said = limit.said.end == limit.end && limit.said.admitted == admitted;
+    return WindowReport{.key = limit.key,
+                        .run = run_,
+                        .end = limit.end,
+                        .number = said ? limit.said.number : ++reports_,
+                        .gone = true,
+                        .most = whole_weight(limit.counts.most),
+                        .allowance = admitted,
+                        .admitted = admitted,
+                        .wanted = admitted};
+}
+
 void WindowOrigin::report(Limit& limit, Instant now) {
     WEIR_ASSERT(run_ != 0 && limit.end != 0);
     const bool asked = limit.said.wanted > limit.said.allowance && limit.said.end == limit.end;
@@ -290,6 +314,7 @@ void WindowOrigin::report(Limit& limit, Instant now) {
     const std::uint64_t most = whole_weight(limit.counts.most);
     const std::uint64_t admitted = whole_weight(limit.counts.admitted);
     const std::uint64_t wanted = admitted + (asking ? whole_weight(need_of(limit)) : 0);
+    news_ += limit.said.end == limit.end && limit.said.admitted == admitted ? 0U : 1U;
     limit.said = {.key = limit.key,
                   .run = run_,
                   .end = limit.end,

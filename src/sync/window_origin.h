@@ -64,6 +64,16 @@ class WindowOrigin {
     /// Tells everything that the owners do not know yet, because this member leaves.
     void tell_all(Instant now, const membership::Owners& owners, WindowSink& sink);
 
+    /// Notes what a limit may admit here in the window that ends then, for a record that is made
+    /// later, without word from an owner.
+    void foretell(const LimitKey& key, const limiter::WindowAllowance& allowance);
+    /// What this run has admitted in the present window of the limit with this slot, as of the last
+    /// look. Slots are those below slots().
+    [[nodiscard]] std::optional<WindowReport> own_count(std::uint32_t slot);
+    [[nodiscard]] std::size_t slots() const { return limits_.slots(); }
+    /// Counts what was admitted here that others could forget.
+    [[nodiscard]] std::uint64_t news() const { return news_; }
+
     /// The limits whose present window was used here, or whose allowance an owner has told.
     [[nodiscard]] std::size_t size() const { return limits_.size(); }
 
@@ -114,7 +124,8 @@ class WindowOrigin {
     limiter::Limiter& limiter_;
     SyncStatistics& statistics_;
     std::uint64_t run_ = 0;
-    std::uint64_t reports_ = 0;
+    std::uint64_t reports_ = 0;  // and counts of own_count()
+    std::uint64_t news_ = 0;
     std::int64_t second_ = 0;
     std::array<membership::OwnerList, membership::kShards> owners_;
     LimitTable<Limit> limits_;

@@ -117,21 +117,6 @@ void WindowOwner::stopped(Instant now) {
     learns_until_ = now + 2 * kLearn;
 }
 
-std::optional<std::uint64_t> WindowOwner::admitted(const LimitKey& key) const {
-    const auto known = limits_.find(key);
-    if (!known || limits_[*known].end <= second_) {
-        return std::nullopt;
-    }
-    std::uint64_t sum = 0;
-    for (const auto& [id, row] : limits_[*known].rows) {
-        sum += row.said.admitted;
-    }
-    for (const auto& [run, cell] : limits_[*known].cells) {
-        sum += cell.said.admitted;
-    }
-    return sum;
-}
-
 // --- which window --------------------------------------------------------------------------------
 
 void WindowOwner::begin(Limit& limit, std::uint32_t end) {
@@ -180,11 +165,7 @@ void WindowOwner::bury(Limit& limit, const Row& row, bool held) {
     if (!row.reported || (row.said.admitted == 0 && !held)) {
         return;
     }
-    WindowReport said = row.said;
-    said.gone = true;
-    said.told = false;
-    said.allowance = said.wanted = said.admitted;
-    if (Cell* const cell = take_cell(limit, said); cell != nullptr && held) {
+    if (Cell* const cell = take_cell(limit, count_of(limit, row.said)); cell != nullptr && held) {
         cell->held = row.number;
         cell->allowed = counted(row, 0);
     }
@@ -204,6 +185,7 @@ WindowOwner::Cell* WindowOwner::take_cell(Limit& limit, const WindowReport& repo
     } else if (report.number <= known->second.said.number) {
         return &known->second;
     }
+    ++news_;
     known->second.said = report;
     known->second.noted = {};
     limit.handed_times = 0;
@@ -279,6 +261,7 @@ WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& fr
     if (row.reported && report.number <= row.said.number) {
         return row.said.number == report.number ? &row : nullptr;
     }
+    news_ += row.reported && row.said.admitted == report.admitted ? 0U : 1U;
     row.heard = now;
     row.unconfirmed = 0;
     row.number = number;
@@ -398,10 +381,7 @@ void WindowOwner::hand_over(Limit& limit, Instant now, WindowSink& sink) {
             if (list[i] == self_) {
                 cell.noted[i] = true;
             } else if (!cell.noted[i] && room) {
-                WindowReport said = cell.said;
-                said.end = limit.end;
-                said.most = limit.most;
-                sink.send_window_report(list[i], said);
+                sink.send_window_report(list[i], count_of(limit, cell.said));
                 sent = true;
             }
         }

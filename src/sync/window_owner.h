@@ -30,6 +30,7 @@
 #include "membership/owners.h"
 #include "sync/due_queue.h"
 #include "sync/limit_table.h"
+#include "sync/lost_owners.h"
 #include "sync/silence.h"
 #include "sync/window_messages.h"
 #include "sync/window_origin.h"
@@ -70,6 +71,32 @@ class WindowOwner {
     void members_changed() { members_changed_ = true; }
 
     [[nodiscard]] std::size_t size() const { return limits_.size(); }
+    /// Of how many limits that this member owns the present window began before all owners were
+    /// lost, so that counts of members that are gone may be missing.
+    [[nodiscard]] std::size_t uncertain(const LostOwners& lost) const;
+    /// Takes in what a run of a member that is gone had admitted, of a snapshot. To be called after
+    /// the first tick(), also of limits that this member does not own: their owners are told.
+    void restore(const WindowReport& report, Instant now);
+    /// Calls visit(report) for what each run has admitted in the present window of the limit with
+    /// this slot, if there is one. Slots are those below slots().
+    template <class Visit>
+    void for_each_count(std::uint32_t slot, Visit visit) const {
+        const Limit& limit = limits_[slot];
+        for (const auto& [id, row] : limit.rows) {
+            if (row.reported) {
+                visit(count_of(limit, row.said));
+            }
+        }
+        for (const auto& [run, cell] : limit.cells) {
+            visit(count_of(limit, cell.said));
+        }
+    }
+    /// Whether for_each_count() has what this run has admitted, or something newer.
+    [[nodiscard]] bool has_count(const WindowReport& report) const;
+    [[nodiscard]] std::size_t slots() const { return limits_.slots(); }
+    /// Counts what was learned that others could forget.
+    [[nodiscard]] std::uint64_t news() const { return news_; }
+
     /// What all runs together have admitted in the present window, as far as this owner knows.
     [[nodiscard]] std::optional<std::uint64_t> admitted(const LimitKey& key) const;
 
@@ -114,6 +141,7 @@ class WindowOwner {
     /// How a window is divided at the moment.
     struct Plan;
 
+    [[nodiscard]] static WindowReport count_of(const Limit& limit, WindowReport said);
     void follow_owners(Instant now, const gossip::MemberId& self, const membership::Owners& owners);
     void note_members(std::uint32_t members, Instant now);
     [[nodiscard]] std::uint64_t silent_part(const Limit& limit, Instant now) const;
@@ -159,6 +187,7 @@ class WindowOwner {
     std::uint32_t judgements_ = 1;  // counts changes of members
     LimitTable<Limit> limits_;
     std::size_t rows_ = 0;  // and cells
+    std::uint64_t news_ = 0;
     DueQueue due_;
 };
 

@@ -138,6 +138,43 @@ TEST_CASE("an old snapshot undoes no newer edit, whoever comes first") {
     CHECK(joined.set(quota("s3/a", 1), {"ann", "", {}}, kSaved)->epoch == 8);
 }
 
+TEST_CASE("blocks of counts come back as they were given, between or without entries") {
+    for (const bool with_entries : {false, true}) {
+        CAPTURE(with_entries);
+        Edited edited;
+        const DefinitionStore empty(1);
+        const DefinitionMap& map = (with_entries ? edited.store : empty).overrides();
+        int left = 3;
+        SnapshotWriter writer(map, "storage", kSaved, kSavedUnix, [&](ByteWriter& block) {
+            CHECK(block.remaining() >= kMaximumSnapshotBlock - 1);
+            for (int i = 0; i < left; ++i) {
+                block.u32(static_cast<std::uint32_t>(left));
+            }
+            return static_cast<std::size_t>(std::max(left--, 0));
+        });
+        Bytes file;
+        for (Bytes piece = writer.next(); !piece.empty(); piece = writer.next()) {
+            file.insert(file.end(), piece.begin(), piece.end());
+        }
+        CHECK(writer.counts() == 6);
+        for (const Duration later : {Duration(10s), Duration(30h)}) {
+            std::vector<Bytes> blocks;
+            Entries entries;
+            SnapshotReader reader(
+                expectation(later), [&](DefinitionEntry entry) { entries[entry.name] = entry; },
+                [&](ByteSpan block) { blocks.emplace_back(block.begin(), block.end()); });
+            const auto fault = reader.receive(file);
+            CHECK(!fault);
+            const bool old = later > 23h;
+            CHECK(reader.finish() == (old ? std::optional(SnapshotFault::old) : std::nullopt));
+            CHECK(entries.size() == (with_entries && !old ? 4U : 0U));
+            REQUIRE(blocks.size() == 3);
+            CHECK(blocks[0].size() == 12);
+            CHECK(blocks[2] == Bytes{std::byte{0}, std::byte{0}, std::byte{0}, std::byte{1}});
+        }
+    }
+}
+
 TEST_CASE("every cut is found") {
     Edited before;
     const Bytes bytes = written(before.store.overrides());

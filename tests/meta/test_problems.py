@@ -7,7 +7,7 @@ from source_tree import ROOT
 TABLE = (ROOT / "src" / "admin" / "problem.cpp").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "problems.md").read_text(encoding="utf-8")
 TESTS = "".join((ROOT / "tests" / "integration" / name).read_text(encoding="utf-8")
-                for name in ("test_problems.py", "test_file_majority.py"))
+                for name in ("test_problems.py", "test_file_majority.py", "test_window_counts.py"))
 ROW = re.compile(r'\{ProblemKind::(\w+),\s*"(\w+)",\s*"([^"]+)",\s*"([^"]+)",\s*seconds\(\d+\)\}')
 # Its test takes longer: tests/integration/test_quota_memory.py has it.
 NOT_IN_INTEGRATION = {"set_too_large"}

@@ -58,6 +58,7 @@ void change_every_fact(ProblemFacts& facts) {
     facts.without_file = {{"d", "d.yaml: the set d is in no file"}};
     facts.empty_folders = {"/etc/quotas"};
     facts.too_large = {{"b", "no room"}};
+    facts.uncertain_windows = 3;
     facts.reload_errors = {"q.yaml:1:1: wrong"};
     facts.after_restart = {"listen"};
     facts.upstream_unresolved = "no such name";

@@ -13,6 +13,8 @@
 
 #include "definitions/quota.h"
 #include "definitions/store.h"
+#include "engine/engine.h"
+#include "limiter/limiter.h"
 #include "net/clock.h"
 
 namespace weir::node {
@@ -53,11 +55,18 @@ void write(const std::string& path, const std::string& text) {
 struct Process {
     explicit Process(std::string file, std::string cluster = "storage", Duration max_age = 23h,
                      Duration unix_ahead = {})
-        : store(static_cast<std::uint64_t>(net::now().time_since_epoch().count()) | 1U),
+        : engine(lone(), limiter,
+                 static_cast<std::uint64_t>(net::now().time_since_epoch().count()) | 1U),
+          store(engine.definitions()),
           keeper(
-              control, store, {std::move(file), max_age}, std::move(cluster),
+              control, store, engine.kept_counts(), {std::move(file), max_age}, std::move(cluster),
               [this](const SnapshotNotice& notice) { notices.push_back(notice); }, quick()) {
         keeper.load(net::now(), net::unix_time() + unix_ahead);
+    }
+    static engine::EngineOptions lone() {
+        engine::EngineOptions options;
+        options.clustered = false;
+        return options;
     }
     static SnapshotTiming quick() {
         return {.look = 1ms,
@@ -70,6 +79,27 @@ struct Process {
     }
     void edit(const std::string& name, double amount = 5) {
         REQUIRE(store.set(quota(name, amount), {"ann", "test", {}}, net::now()).has_value());
+    }
+    /// Puts a quota in force and offers it requests. Returns how many are admitted.
+    int serve(const limiter::QuotaDefinition& definition, int requests) {
+        const Duration ahead = net::unix_time() - net::now().time_since_epoch();
+        limiter.set_wall_clock(ahead);
+        engine.set_wall_clock(ahead);
+        engine.start(net::now());
+        REQUIRE(store.set(definition, {"ann", "test", {}}, net::now()).has_value());
+        REQUIRE(!engine.apply_definitions(net::now()));
+        engine.tick(net::now());
+        limiter::ThreadContext& thread = limiter.register_thread(1);
+        int admitted = 0;
+        for (int i = 0; i < requests; ++i) {
+            const auto leaf = limiter.find(thread, definition.name, net::now());
+            const auto decision =
+                limiter.check(thread, leaf, {}, net::now(), limiter::CheckMode::charge);
+            admitted += decision.admitted ? 1 : 0;
+        }
+        engine.tick(net::now());
+        limiter.quiescent(thread);
+        return admitted;
     }
     template <class Condition>
     void run_until(Condition condition) {
@@ -87,7 +117,9 @@ struct Process {
     }
 
     boost::asio::io_context control{1};
-    definitions::DefinitionStore store;
+    limiter::Limiter limiter{{.seed = 1}};
+    engine::Engine engine;
+    definitions::DefinitionStore& store;
     std::vector<SnapshotNotice> notices;
     SnapshotKeeper keeper;
 };
@@ -219,6 +251,81 @@ TEST_CASE("one of another cluster or of long ago is refused") {
     make();
     const Process weekend(folder.file(), "storage", 100h, 72h);
     CHECK(weekend.keeper.figures().loaded == 1);
+}
+
+/// A count of a window that ends in a day.
+std::vector<std::byte> a_count(std::uint64_t run) {
+    sync::WindowReport count;
+    count.key = {77, static_cast<std::uint8_t>(limiter::LimitKind::window), 0, 86'400'000};
+    count.run = run;
+    count.number = 1;
+    count.end = static_cast<std::uint32_t>(to_seconds(net::unix_time())) + 86'400;
+    count.gone = true;
+    count.most = 1000;
+    count.admitted = count.allowance = count.wanted = 12;
+    std::vector<std::byte> block(sync::KeptCounts::kLargestCount);
+    ByteWriter writer(block);
+    encode(writer, count);
+    block.resize(writer.size());
+    return block;
+}
+
+TEST_CASE("counts are on the disk with the overrides, and taken also from an old snapshot") {
+    const Folder folder;
+    {
+        Process first(folder.file());
+        first.engine.kept_counts().read(a_count(5));
+        first.engine.kept_counts().read(a_count(6));
+        first.edit("s3/a");
+        first.keeper.stop();
+        CHECK(first.keeper.figures().counts == 2);
+    }
+    {
+        Process second(folder.file());
+        CHECK(second.keeper.figures().loaded == 1);
+        CHECK(second.keeper.figures().loaded_counts == 2);
+        second.edit("s3/b");
+        second.keeper.stop();  // before the counts had come to anybody
+        CHECK(second.keeper.figures().counts == 2);
+    }
+    const Process late(folder.file(), "storage", 23h, 48h);
+    CHECK(late.keeper.figures().found == "refused");
+    CHECK(late.keeper.figures().loaded == 0);
+    CHECK(late.keeper.figures().loaded_counts == 2);
+    CHECK(late.notices.back().message.find("only the counts") != std::string::npos);
+}
+
+TEST_CASE("counts of a snapshot of which a bit is wrong are not taken") {
+    const Folder folder;
+    {
+        Process first(folder.file());
+        first.engine.kept_counts().read(a_count(5));
+        first.edit("s3/a");
+        first.keeper.stop();
+    }
+    std::string text = read(folder.file());
+    text[text.size() - 3] = static_cast<char>(text[text.size() - 3] ^ 1);  // of the end
+    write(folder.file(), text);
+    const Process second(folder.file());
+    CHECK(second.keeper.figures().found == "refused");
+    CHECK(second.keeper.figures().loaded_counts == 0);
+}
+
+TEST_CASE("what is admitted in a window is on the disk soon, without an edit") {
+    const Folder folder;
+    limiter::QuotaDefinition daily;
+    daily.name = "daily";
+    daily.limits = {limiter::RateLimit::in_window(100, std::chrono::hours(24))};
+    {
+        Process first(folder.file(), "");
+        first.serve(daily, 30);
+        first.keeper.start();
+        first.run_until([&] { return first.keeper.figures().counts == 1; });
+        first.keeper.stop();
+    }
+    Process second(folder.file(), "");
+    CHECK(second.keeper.figures().loaded_counts == 1);
+    CHECK(second.serve(daily, 200) == 70);
 }
 
 TEST_CASE("a file of somebody else is neither read nor written over") {

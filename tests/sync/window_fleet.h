@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "limiter/limiter.h"
 #include "sim/quota_set.h"
+#include "sync/kept_counts.h"
 #include "sync/window_origin.h"
 #include "sync/window_owner.h"
 
@@ -41,10 +42,16 @@ class WindowFleet {
     std::map<std::int64_t, double> windows;
     double offered = 0;
 
-    /// A new process at a new address.
-    std::size_t add() {
+    using Blocks = std::vector<std::vector<std::byte>>;
+    /// A new process at a new address; `kept` is what an earlier one has written to its disk.
+    std::size_t add(const Blocks& kept = {}, bool anchor = false) {
         const auto index = members_.size();
         members_.push_back(std::make_unique<Member>(*this, index, random_.next()));
+        members_.back()->anchor = anchor;
+        for (const auto& block : kept) {
+            members_.back()->kept.read(block);
+        }
+        members_.back()->kept.foretell(false);
         side.push_back(0);
         load.push_back(0);
         admitted.push_back(0);
@@ -53,8 +60,28 @@ class WindowFleet {
             member->known.resize(members_.size(), true);
             member->left.resize(members_.size(), false);
         }
+        for (std::size_t i = 0; i < index; ++i) {
+            members_.back()->left[i] = members_[i]->dead;  // nobody tells it of those
+        }
         put(*members_.back());
         return index;
+    }
+    [[nodiscard]] std::uint64_t kept_news(std::size_t index) const {
+        return members_[index]->kept.news();
+    }
+    /// What a snapshot of this member holds, in blocks of so many bytes.
+    [[nodiscard]] Blocks keep(std::size_t index, std::size_t size = 1000) {
+        Blocks blocks;
+        KeptCounts::Cursor cursor;
+        for (;;) {
+            std::vector<std::byte> block(size);
+            ByteWriter writer(block);
+            if (members_[index]->kept.write(writer, cursor) == 0) {
+                return blocks;
+            }
+            block.resize(writer.size());
+            blocks.push_back(std::move(block));
+        }
     }
     void edit(const limiter::RateLimit& limit) {
         limit_ = limit;
@@ -180,6 +207,8 @@ class WindowFleet {
         Silence silence{settings, statistics};
         WindowOrigin origin{limiter, statistics};
         WindowOwner owner;
+        KeptCounts kept{origin, owner};
+        bool anchor = false;
         membership::Owners owners;
         std::vector<Instant> reached;  // by the number of the other member
         std::vector<bool> known;
@@ -287,7 +316,7 @@ class WindowFleet {
             }
             member.known[i] = !given_up;
             if (!given_up) {
-                candidates.push_back({other->id, {}});
+                candidates.push_back({other->id, {.anchor = other->anchor}});
                 others += self ? 0U : 1U;
             }
         }
@@ -308,6 +337,7 @@ class WindowFleet {
             member->limiter.drain_active([](limiter::LimitRef) { FAIL("a rate is in use"); });
             member->owner.tick(now_, second(), count, member->id, member->owners, *member);
             if (!waits) {
+                member->kept.restore(now_);
                 member->origin.tick(now_, second(), member->owners, *member);
             }
             member->limiter.quiescent(member->thread);

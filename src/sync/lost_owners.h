@@ -1,0 +1,65 @@
+#pragma once
+// Notices when all owners of a shard were lost at once, so that nobody may know any more what
+// members that are gone had admitted in windows of that shard's limits. Owners that say goodbye
+// hand over before, and owners that are lost one after another leave others who know.
+//
+// Owners that were the same for kStood count as those who knew: so long new ones need at most to be
+// told everything, and members are found out within less. When one of the lost ones is heard again,
+// as after a split, nothing is lost.
+//
+// Thread-safety: none, belongs to the control thread. Ownership: owns its state, one for each
+// shard.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/instant.h"
+#include "membership/owners.h"
+
+namespace weir::sync {
+
+class LostOwners {
+  public:
+    static constexpr Duration kStood = std::chrono::seconds(5);
+    static constexpr Duration kLookEvery = std::chrono::milliseconds(500);
+
+    /// To be called with each tick; most calls do nothing. `live`: all live members, this one
+    /// included. `second`: of the fleet's wall clock. Returns how many shards were lost.
+    template <class Live>
+    std::size_t tick(Instant now, std::int64_t second, const membership::Owners& owners,
+                     Live live) {
+        if (now < next_look_) {
+            return 0;
+        }
+        next_look_ = now + kLookEvery;
+        return look(now, second, owners, live());
+    }
+    /// A member has said goodbye.
+    void left(const gossip::MemberId& member);
+    /// Whether the tick() of this time has looked.
+    [[nodiscard]] bool looked_at(Instant now) const { return next_look_ == now + kLookEvery; }
+    /// The second in which the owners of this shard were lost; 0 if they were not.
+    [[nodiscard]] std::int64_t lost_at(membership::Shard shard) const {
+        return shards_[shard].lost_at;
+    }
+
+  private:
+    struct ShardHistory {
+        membership::OwnerList now;    // as of the last look
+        Instant since{};              // that these are the owners
+        membership::OwnerList stood;  // the last ones that were so for long enough
+        bool handed_over = false;     // one of those has said goodbye
+        membership::OwnerList lost;   // owners that were lost together last, unless one came back
+        std::int64_t lost_at = 0;     // the second of it; 0 = there are none
+    };
+
+    [[nodiscard]] std::size_t look(Instant now, std::int64_t second,
+                                   const membership::Owners& owners,
+                                   const std::vector<gossip::MemberId>& live);
+
+    std::array<ShardHistory, membership::kShards> shards_;
+    Instant next_look_{};
+};
+
+}  // namespace weir::sync
