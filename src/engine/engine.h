@@ -66,7 +66,8 @@ struct EngineOptions {
     std::vector<gossip::Key> keys;
     /// False: there is no cluster, every limit is local and nothing is ever sent.
     bool clustered = true;
-    /// This member is preferred as an owner.
+    /// This member is preferred as an owner and serves no requests, so the others do not count it
+    /// among those that share a limit.
     bool anchor = false;
     /// The source of the nonces for sealing; it must outlive the engine. nullptr means the system's
     /// generator, which real traffic must use; the simulator has a seeded one.

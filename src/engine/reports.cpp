@@ -40,6 +40,18 @@ PeerReport::Definitions describe(const definitions::PeerDefinitions& said,
     return result;
 }
 
+void count_members(const membership::Membership& members, Instant now,
+                   EngineStatistics& statistics) {
+    statistics.is_anchor = members.flags().anchor;
+    statistics.anchors = members.live_anchors() + (statistics.is_anchor ? 1U : 0U);
+    for (const membership::Member& member : members.live()) {
+        ++statistics.peers_by_state[std::string(membership::to_string(member.state))];
+    }
+    for (const membership::Member& member : members.recently_gone(now)) {
+        ++statistics.peers_by_state[std::string(membership::to_string(member.state))];
+    }
+}
+
 }  // namespace
 
 std::vector<PeerReport> report_peers(const ReportSources& from, Instant now) {
@@ -49,12 +61,14 @@ std::vector<PeerReport> report_peers(const ReportSources& from, Instant now) {
         peer.address = member.id.address;
         peer.incarnation = member.id.incarnation;
         peer.state = membership::to_string(member.state);
+        peer.anchor = member.flags.anchor;
         peer.silence = now - heard;
         peer.refused_values = from.counters.silence().refusals(member.id);
         return peers.emplace_back(peer);
     };
     const std::vector<gossip::KeyId> keys = from.transport.key_ids();
-    PeerReport& self = add({from.counters.self(), {}, {}, 0, {}, {}, {}}, now);
+    PeerReport& self =
+        add({from.counters.self(), {}, from.transport.membership().flags(), 0, {}, {}, {}}, now);
     self.self = true;
     self.key = keys.empty() ? 0 : keys.front();
     for (const membership::Member& member : from.transport.membership().live()) {
@@ -178,12 +192,7 @@ EngineStatistics report_statistics(const ReportSources& from, Instant now) {
         statistics.rejected[std::string(gossip::to_string(reason))] = counters.rejected[reason];
     }
     statistics.opened_with_second_key = counters.opened_with_second_key;
-    for (const membership::Member& member : from.transport.membership().live()) {
-        ++statistics.peers_by_state[std::string(membership::to_string(member.state))];
-    }
-    for (const membership::Member& member : from.transport.membership().recently_gone(now)) {
-        ++statistics.peers_by_state[std::string(membership::to_string(member.state))];
-    }
+    count_members(from.transport.membership(), now, statistics);
     statistics.refused_by_peer = from.counters.silence().refusals();
     statistics.definitions = from.exchange.counters();
     statistics.definition_store = from.store.counters();

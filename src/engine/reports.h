@@ -44,6 +44,7 @@ struct PeerReport {
     /// clamped.
     std::uint64_t refused_values = 0;
     bool self = false;
+    bool anchor = false;
     /// The round trip of the last ping that it answered; nothing when it answered none.
     std::optional<Duration> round_trip;
     /// The id of the key that sealed its last datagram; 0: the datagram was not sealed.

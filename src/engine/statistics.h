@@ -58,6 +58,8 @@ struct EngineStatistics {
     std::uint64_t isolated_limits = 0;
     /// Whether this member hears most of the members that there were lately (sync::Side).
     bool hears_most = true;
+    bool is_anchor = false;     // this member is one
+    std::uint64_t anchors = 0;  // that live, this member included if it is one
 
     std::uint64_t datagrams_in = 0;
     std::uint64_t datagrams_out = 0;

@@ -29,7 +29,7 @@ inline constexpr std::size_t kMemberStates = 5;
 
 /// Properties that a member tells the others about itself.
 struct MemberFlags {
-    bool anchor = false;   // it is preferred as an owner
+    bool anchor = false;   // it is preferred as an owner, and serves no requests
     bool leaving = false;  // it is draining: it still reports, but owns nothing
     friend bool operator==(const MemberFlags&, const MemberFlags&) = default;
 };

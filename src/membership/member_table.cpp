@@ -77,6 +77,8 @@ void MemberTable::add(const gossip::MemberId& id, MemberFlags flags, std::uint64
     members_[id.address] =
         Peer{{id, MemberState::alive, flags, counter, now, now, Duration::zero()}, now, {}};
     hash_ ^= member_hash(id, flags);
+    anchors_ += flags.anchor ? 1U : 0U;
+    WEIR_ASSERT(anchors_ <= members_.size());
 }
 
 Member MemberTable::remove(const gossip::MemberId& id) {
@@ -87,7 +89,9 @@ Member MemberTable::remove(const gossip::MemberId& id) {
     const bool suspected = suspects_.erase(id.address) > 0;
     WEIR_ASSERT(suspected == found->second.suspicion.has_value());
     members_.erase(found);
-    WEIR_ASSERT(!members_.empty() || hash_ == 0);
+    WEIR_ASSERT(!member.flags.anchor || anchors_ > 0);
+    anchors_ -= member.flags.anchor ? 1U : 0U;
+    WEIR_ASSERT(!members_.empty() || (hash_ == 0 && anchors_ == 0));
     return member;
 }
 
@@ -114,6 +118,9 @@ void MemberTable::set_counter(const gossip::MemberId& id, std::uint64_t counter)
 void MemberTable::set_flags(const gossip::MemberId& id, MemberFlags flags) {
     Member& member = peer(id).member;
     hash_ ^= member_hash(id, member.flags) ^ member_hash(id, flags);
+    anchors_ += flags.anchor ? 1U : 0U;
+    WEIR_ASSERT(!member.flags.anchor || anchors_ > 0);
+    anchors_ -= member.flags.anchor ? 1U : 0U;
     member.flags = flags;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // The table of live members, suspected ones included, ordered by address. Only this table changes a
-// live member, so that it can keep its sums up to date: the hash of all members and the list of
-// suspects. Not thread-safe.
+// live member, so that it can keep its sums up to date: the hash of all members, the number of
+// anchors and the list of suspects. Not thread-safe.
 //
 // Invariants: there are at most kMaximumMembers members and one incarnation per address. A member
 // has a suspicion exactly while its state is `suspect`. The counter of a member never falls. It
@@ -48,6 +48,8 @@ class MemberTable {
     /// The first member after an address in the order of addresses, or null.
     [[nodiscard]] const Peer* next(const Endpoint& address) const;
     [[nodiscard]] std::vector<Member> all() const;
+    /// How many of the members are anchors.
+    [[nodiscard]] std::size_t anchors() const { return anchors_; }
     /// The combined hash of all members; 0 when there are none.
     [[nodiscard]] std::uint64_t hash() const { return hash_; }
     /// The addresses of the suspects, in ascending order.
@@ -96,6 +98,7 @@ class MemberTable {
     boost::container::flat_map<Endpoint, Peer> members_;
     std::set<Endpoint> suspects_;
     std::uint64_t hash_ = 0;
+    std::size_t anchors_ = 0;
 };
 
 }  // namespace weir::membership

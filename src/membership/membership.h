@@ -100,6 +100,8 @@ class Membership {
     /// The other members that are live (alive or suspect), ordered by address.
     [[nodiscard]] std::vector<Member> live() const { return members_.all(); }
     [[nodiscard]] std::size_t live_count() const { return members_.size(); }
+    /// How many of them are anchors.
+    [[nodiscard]] std::size_t live_anchors() const { return members_.anchors(); }
     /// When a live member was last heard, whoever it was; nothing if none ever was.
     [[nodiscard]] std::optional<Instant> last_heard() const { return last_heard_; }
     /// A live member; null when this incarnation is not live. Valid until the next call of a

@@ -77,6 +77,7 @@ SidecarSettings World::settings_of(std::uint32_t number) const {
         settings.membership = membership_of_star(plan_.budgets);
         settings.membership_bytes_share = plan_.budgets;
         settings.anchor = number < kSeeds;
+        settings.sync.anchors_serve = true;  // they have load like all others
     }
     return settings;
 }

@@ -49,7 +49,7 @@ class AllowanceOwner {
         Instant told{};  // when the newest grant was sent
     };
 
-    /// `live` returns all live members, this one included.
+    /// `live` returns all live members that share limits, this one included if it does.
     AllowanceOwner(const SyncSettings& settings, Silence& silence,
                    std::function<std::vector<gossip::MemberId>()> live, SyncStatistics& statistics)
         : settings_(settings), silence_(silence), live_(std::move(live)), statistics_(statistics) {}

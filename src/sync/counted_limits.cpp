@@ -21,19 +21,44 @@ constexpr std::size_t kTellClockTo = 16;
 
 }  // namespace
 
+/// An anchor admits nothing, so it has no part of any limit. All members have to judge this alike,
+/// or their equal parts would be more than the whole.
+bool CounterExchange::serves(membership::MemberFlags flags) const {
+    return !flags.anchor || settings_.anchors_serve;
+}
+
+/// A member that is not known, or not any more, is taken for one that serves: then too much is kept
+/// for it rather than too little.
+bool CounterExchange::serves(const gossip::MemberId& member) const {
+    const membership::Member* const known = transport_.membership().find(member);
+    return known == nullptr || serves(known->flags);
+}
+
+/// How many live members have a part of each limit, this one included if it serves. Never 0: beside
+/// an anchor that knows of nobody, nobody uses the limit.
+std::uint32_t CounterExchange::serving_members() const {
+    const membership::Membership& members = transport_.membership();
+    const std::size_t idle = settings_.anchors_serve ? 0 : members.live_anchors();
+    WEIR_ASSERT(idle <= members.live_count());
+    const std::size_t serving = members.live_count() - idle + (serves(members.flags()) ? 1U : 0U);
+    return static_cast<std::uint32_t>(std::max<std::size_t>(1, serving));
+}
+
 /// Limits that only count. Members that were given up and whose share is held count as members.
 void CounterExchange::share_counted() {
     const auto held = static_cast<std::uint32_t>(silence_.count_held(now_));
-    const auto live = static_cast<std::uint32_t>(transport_.membership().live_count());
-    share_in_flight(live + held + 1, held);
-    share_windows(live + held + 1);
+    const std::uint32_t members = serving_members() + held;
+    share_in_flight(members, held);
+    share_windows(members, transport_.membership().live_count() + held > 0);
 }
 
 /// Limits of windows. Until this member has heard another one it may use little of a window, as
-/// long as that can be expected: others may have used the window already.
-void CounterExchange::share_windows(std::uint32_t members) {
+/// long as that can be expected: others may have used the window already. `others`: there are
+/// other members, of which the owners may know that a window is used up. Then also the only member
+/// that serves takes no more than a part before it has asked.
+void CounterExchange::share_windows(std::uint32_t members, bool others) {
     const std::int64_t second = limiter_.wall_second(now_);
-    if (members > 1 && !others_since_) {
+    if (others && !others_since_) {
         others_since_ = now_;
     }
     WEIR_ASSERT(started_.has_value());
@@ -44,9 +69,10 @@ void CounterExchange::share_windows(std::uint32_t members) {
     // In seconds of the clock as it is now, which may have been set since.
     const auto for_so_long =
         std::chrono::floor<std::chrono::seconds>(now_ - others_since_.value_or(now_));
-    limiter_.share_windows(members, second - for_so_long.count() + 1);
+    limiter_.share_windows(others ? std::max(2U, members) : members,
+                           second - for_so_long.count() + 1);
     const bool moved = std::exchange(owners_moved_, false);
-    window_owner_.tick(now_, second, members, self_, transport_.owners(), *this, moved);
+    window_owner_.tick(now_, second, {members, others}, self_, transport_.owners(), *this, moved);
     watch_owners(second);
     if (kept_counts_.waiting() > 0 && clock_is_known()) {
         kept_counts_.restore(now_);
@@ -56,8 +82,10 @@ void CounterExchange::share_windows(std::uint32_t members) {
 
 /// Counts the shards whose owners were all lost at once.
 void CounterExchange::watch_owners(std::int64_t second) {
-    const std::size_t lost =
-        lost_owners_.tick(now_, second, transport_.owners(), [this] { return live_members(); });
+    const std::size_t lost = lost_owners_.tick(
+        now_, second, transport_.owners(), [this](const gossip::MemberId& member) {
+            return member == self_ || silence_.is_live(silence_.number(member, now_));
+        });
     counters_.owners_lost += lost;
     if (counters_.owners_lost > 0 && lost_owners_.looked_at(now_)) {
         uncertain_windows_ = window_owner_.uncertain(lost_owners_);
@@ -78,10 +106,16 @@ void CounterExchange::share_in_flight(std::uint32_t members, std::uint32_t held)
     allowance_origin_.tick(now_, members, transport_.owners(), *this);
 }
 
-std::vector<gossip::MemberId> CounterExchange::live_members() const {
-    std::vector<gossip::MemberId> ids = {self_};
+/// The members that can be asked for their parts.
+std::vector<gossip::MemberId> CounterExchange::live_serving() const {
+    std::vector<gossip::MemberId> ids;
+    if (serves(transport_.membership().flags())) {
+        ids.push_back(self_);
+    }
     for (const membership::Member& member : transport_.membership().live()) {
-        ids.push_back(member.id);
+        if (serves(member.flags)) {
+            ids.push_back(member.id);
+        }
     }
     return ids;
 }

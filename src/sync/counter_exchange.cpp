@@ -44,10 +44,10 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
       fair_(limiter, owner_, counters_),
       allowance_origin_(limiter, counters_),
       allowance_owner_(
-          settings, silence_, [this] { return live_members(); }, counters_),
+          settings, silence_, [this] { return live_serving(); }, counters_),
       window_origin_(limiter, counters_),
       window_owner_(
-          silence_, [this] { return live_members(); }, counters_),
+          silence_, [this] { return live_serving(); }, counters_),
       kept_counts_(window_origin_, window_owner_),
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
@@ -101,8 +101,9 @@ bool CounterExchange::nobody_there(const gossip::MemberId& member, Instant now) 
 void CounterExchange::tick(Instant now, std::uint64_t number) {
     now_ = now;
     const membership::Membership& members = transport_.membership();
+    // Anchors are heard and missed like all others, but have no share of limits.
     silence_.set_live_others(members.live_count(), members.last_heard(), now_);
-    quiet_.set_members(members.live_count() + 1, now_);
+    quiet_.set_members(serving_members(), now_);
     owner_.set_shares(quiet_.shares());
     report();
     follow_clock();
@@ -128,7 +129,7 @@ void CounterExchange::tick_alone(Instant now) {
     now_ = now;
     if (kept_counts_.wanted()) {
         limiter_.drain_active([](limiter::LimitRef) {});  // it finds the windows among those in use
-        share_windows(1);
+        share_windows(1, false);
     }
 }
 
@@ -221,7 +222,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             break;
         case Kind::joined:
             silence_.heard(silence_.number(event.member, now_), now_);
-            silence_.joined(event.member);
+            silence_.joined(event.member, serves(event.member));
             tell_clock(event.member);
             break;
         default:

@@ -195,14 +195,17 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] bool resolve(const LimitKey& key, std::string& name,
                                limiter::LimitParameters& parameters,
                                limiter::Isolation& isolation) const;
+    [[nodiscard]] bool serves(membership::MemberFlags flags) const;
+    [[nodiscard]] bool serves(const gossip::MemberId& member) const;
+    [[nodiscard]] std::uint32_t serving_members() const;
     void share_counted();
     void share_in_flight(std::uint32_t members, std::uint32_t held);
-    void share_windows(std::uint32_t members);
+    void share_windows(std::uint32_t members, bool others);
     [[nodiscard]] bool clock_is_known() const;
     void watch_owners(std::int64_t second);
     void follow_clock();
     void tell_clock(const gossip::MemberId& to);
-    [[nodiscard]] std::vector<gossip::MemberId> live_members() const;
+    [[nodiscard]] std::vector<gossip::MemberId> live_serving() const;
     void send_messages();
     [[nodiscard]] bool has_budget(bool urgent) const;
     void send_name(const gossip::MemberId& to, const NameEntry& entry);

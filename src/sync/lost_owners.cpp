@@ -8,10 +8,8 @@
 namespace weir::sync {
 namespace {
 
-bool any_lives(const membership::OwnerList& owners, const std::vector<gossip::MemberId>& live) {
-    return std::any_of(owners.begin(), owners.end(), [&](const gossip::MemberId& id) {
-        return std::find(live.begin(), live.end(), id) != live.end();
-    });
+bool any_lives(const membership::OwnerList& owners, const LostOwners::IsLive& is_live) {
+    return std::any_of(owners.begin(), owners.end(), is_live);
 }
 
 }  // namespace
@@ -24,9 +22,12 @@ void LostOwners::left(const gossip::MemberId& member) {
     }
 }
 
-std::size_t LostOwners::look(Instant now, std::int64_t second, const membership::Owners& owners,
-                             const std::vector<gossip::MemberId>& live) {
-    WEIR_ASSERT(!live.empty());
+std::size_t LostOwners::tick(Instant now, std::int64_t second, const membership::Owners& owners,
+                             const IsLive& is_live) {
+    if (now < next_look_) {
+        return 0;
+    }
+    next_look_ = now + kLookEvery;
     std::size_t lost = 0;
     for (membership::Shard number = 0; number < membership::kShards; ++number) {
         ShardHistory& shard = shards_[number];
@@ -34,11 +35,11 @@ std::size_t LostOwners::look(Instant now, std::int64_t second, const membership:
             shard.now = owners.of(number);
             shard.since = now;
         }
-        if (any_lives(shard.lost, live)) {
+        if (any_lives(shard.lost, is_live)) {
             shard.lost.clear();
             shard.lost_at = 0;
         }
-        if (!shard.stood.empty() && !any_lives(shard.stood, live) && !shard.handed_over) {
+        if (!shard.stood.empty() && !any_lives(shard.stood, is_live) && !shard.handed_over) {
             shard.lost = std::exchange(shard.stood, {});
             shard.lost_at = std::max<std::int64_t>(1, second);
             ++lost;

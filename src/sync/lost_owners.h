@@ -12,7 +12,7 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <functional>
 
 #include "base/instant.h"
 #include "membership/owners.h"
@@ -24,17 +24,11 @@ class LostOwners {
     static constexpr Duration kStood = std::chrono::seconds(5);
     static constexpr Duration kLookEvery = std::chrono::milliseconds(500);
 
-    /// To be called with each tick; most calls do nothing. `live`: all live members, this one
-    /// included. `second`: of the fleet's wall clock. Returns how many shards were lost.
-    template <class Live>
+    using IsLive = std::function<bool(const gossip::MemberId& member)>;
+    /// To be called with each tick; most calls do nothing. `is_live`: also of this member.
+    /// `second`: of the fleet's wall clock. Returns how many shards were lost.
     std::size_t tick(Instant now, std::int64_t second, const membership::Owners& owners,
-                     Live live) {
-        if (now < next_look_) {
-            return 0;
-        }
-        next_look_ = now + kLookEvery;
-        return look(now, second, owners, live());
-    }
+                     const IsLive& is_live);
     /// A member has said goodbye.
     void left(const gossip::MemberId& member);
     /// Whether the tick() of this time has looked.
@@ -53,10 +47,6 @@ class LostOwners {
         membership::OwnerList lost;   // owners that were lost together last, unless one came back
         std::int64_t lost_at = 0;     // the second of it; 0 = there are none
     };
-
-    [[nodiscard]] std::size_t look(Instant now, std::int64_t second,
-                                   const membership::Owners& owners,
-                                   const std::vector<gossip::MemberId>& live);
 
     std::array<ShardHistory, membership::kShards> shards_;
     Instant next_look_{};

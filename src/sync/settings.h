@@ -100,6 +100,10 @@ struct SyncSettings {
     /// each other are taken for cut off.
     Duration split_window = 1s;
 
+    /// Whether anchors serve requests as others do, so that they count among the members that share
+    /// limits. Only in simulations in which anchors are the centre of a star.
+    bool anchors_serve = false;
+
     std::size_t maximum_synced_limits = 65'536;
     std::size_t maximum_owned_limits = 262'144;
     std::size_t maximum_quiet_limits = 262'144;

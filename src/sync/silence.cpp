@@ -88,10 +88,14 @@ void Silence::died(const gossip::MemberId& id, Instant now) {
     }
 }
 
-void Silence::joined(const gossip::MemberId& id) {
+void Silence::joined(const gossip::MemberId& id, bool serves) {
     for (auto each = numbers_.lower_bound({id.address, 0});
          each != numbers_.end() && each->first.address == id.address; ++each) {
         members_[each->second].succeeded = each->first.incarnation != id.incarnation;
+    }
+    if (const auto known = numbers_.find(id); known != numbers_.end()) {
+        members_[known->second].serves = serves;
+        WEIR_ASSERT(!members_[known->second].succeeded);
     }
     weigh_soon();
 }
@@ -237,7 +241,7 @@ std::size_t Silence::count_held(Instant now) const {
 
 bool Silence::is_held(MemberNumber number, Instant now) const {
     const Known& member = members_[number];
-    if (!member.dead || member.gone || member.succeeded) {
+    if (!member.dead || member.gone || member.succeeded || !member.serves) {
         return false;
     }
     if (member.split) {

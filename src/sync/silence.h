@@ -65,7 +65,8 @@ class Silence {
         return known.silent && !known.gone && !known.succeeded;
     }
     /// A new incarnation is at the member's address, so the earlier one is not missing any more.
-    void joined(const gossip::MemberId& member);
+    /// `serves`: it admits requests, and so has a share of limits.
+    void joined(const gossip::MemberId& member, bool serves = true);
     /// A packet of the member was opened.
     void heard(MemberNumber member, Instant now);
     /// Membership has given the member up.
@@ -101,7 +102,8 @@ class Silence {
     /// An owner holds the share of members for which it has no cells, since the instant `since`. To
     /// be called in every look at such a limit: those members are counted for as long.
     void note_held_rate(Instant since, Instant now);
-    /// How many members were given up whose share is held, by the usual hold time.
+    /// How many members were given up whose share is held, by the usual hold time. Those that serve
+    /// no requests have none.
     [[nodiscard]] std::size_t count_held(Instant now) const;
     /// Whether the member is live, or was given up and its share is held.
     [[nodiscard]] bool has_share(MemberNumber number, Instant now) const;
@@ -146,6 +148,7 @@ class Silence {
         bool silent = false;
         bool split = false;  // has been held during this silence already
         bool gone = false;
+        bool serves = true;     // it has a share of limits
         bool dead = false;      // membership has given it up
         bool departed = false;  // returned by take_departed()
         bool unreachable = false;

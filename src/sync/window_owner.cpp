@@ -23,15 +23,15 @@ constexpr std::uint32_t kHandDoublings = 5;
 
 // --- which limits --------------------------------------------------------------------------------
 
-void WindowOwner::tick(Instant now, std::int64_t second, std::uint32_t members,
+void WindowOwner::tick(Instant now, std::int64_t second, const Fleet& fleet,
                        const gossip::MemberId& self, const membership::Owners& owners,
                        WindowSink& sink, bool moved) {
     second_ = second;
-    if (members_ <= 1 && members > 1) {
+    if (!std::exchange(others_, fleet.others) && fleet.others) {
         learns_until_ = now + kLearn;  // until now there was nobody to learn from
     }
-    const bool changed = members != members_ || std::exchange(members_changed_, false);
-    members_ = std::max(1U, members);
+    const bool changed = fleet.members != members_ || std::exchange(members_changed_, false);
+    members_ = std::max(1U, fleet.members);
     note_members(members_, now);
     const auto versions = owners_version_;
     if (moved) {
@@ -78,8 +78,8 @@ bool WindowOwner::is_first(const LimitKey& key) const {
 /// Whether this owner does not know yet what the members may admit. What they said to it before it
 /// became the first owner may be less than what the former one has granted since.
 bool WindowOwner::learns(const Limit& limit, Instant now) const {
-    if (members_ <= 1 || now < learns_until_) {
-        return members_ > 1;
+    if (!others_ || now < learns_until_) {
+        return others_;
     }
     const Instant since = first_since_[membership::shard_of(limit.key.quota)];
     if (now - since >= kLearn) {

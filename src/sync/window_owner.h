@@ -50,14 +50,19 @@ class WindowOwner {
     /// A smaller grant that was not confirmed is sent again after so long.
     static constexpr Duration kGrantAgain = std::chrono::milliseconds(200);
 
-    /// `live` returns all live members, this one included.
+    /// `live` returns all live members that share limits, this one included if it does.
     WindowOwner(Silence& silence, std::function<std::vector<gossip::MemberId>()> live,
                 SyncStatistics& statistics)
         : silence_(silence), live_(std::move(live)), statistics_(statistics) {}
 
-    /// Looks at the limits for which something is due. `members`: how many share the limits, this
-    /// one included. `second` and `moved`: as for WindowOrigin::tick().
-    void tick(Instant now, std::int64_t second, std::uint32_t members, const gossip::MemberId& self,
+    /// Who there is besides this member.
+    struct Fleet {
+        std::uint32_t members;  // how many share the limits, this one included if it does
+        bool others;            // others may know what was admitted, also if they share no limit
+    };
+    /// Looks at the limits for which something is due. `second` and `moved`: as for
+    /// WindowOrigin::tick().
+    void tick(Instant now, std::int64_t second, const Fleet& fleet, const gossip::MemberId& self,
               const membership::Owners& owners, WindowSink& sink, bool moved = true);
     /// An origin reports, or an owner tells of a member that is gone. Only for shards that this
     /// member owns.
@@ -178,6 +183,7 @@ class WindowOwner {
     gossip::MemberId self_;
     std::int64_t second_ = 0;
     std::uint32_t members_ = 1;
+    bool others_ = false;
     std::deque<Change> changes_;  // of the number of members, the oldest first
     std::array<membership::OwnerList, membership::kShards> owners_;
     std::array<std::uint32_t, membership::kShards> owners_version_{};

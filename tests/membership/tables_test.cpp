@@ -7,6 +7,7 @@
 #include "gossip/budget.h"
 #include "gossip/strangers.h"
 #include "membership/dead_table.h"
+#include "membership/member_table.h"
 #include "membership/rumours.h"
 #include "membership/sessions.h"
 #include "membership/suspicion.h"
@@ -85,6 +86,20 @@ TEST_CASE("each address keeps its newest dead, the table its newest of all") {
     CHECK(table.find({address_of(1), 980}) == nullptr);
     CHECK(table.since(kStart).size() == DeadTable::kCapacity);
     CHECK(table.since(kStart + 2min).empty());
+}
+
+TEST_CASE("anchors are counted while they live, whatever else is told of them") {
+    MemberTable table;
+    table.add({address_of(1), 1}, {.anchor = true}, 0, kStart);
+    table.add({address_of(2), 1}, {}, 0, kStart);
+    CHECK(table.anchors() == 1);
+    table.set_flags({address_of(1), 1}, {.anchor = true, .leaving = true});
+    CHECK(table.anchors() == 1);
+    table.set_flags({address_of(2), 1}, {.anchor = true});
+    CHECK(table.anchors() == 2);
+    table.remove({address_of(1), 1});
+    table.remove({address_of(2), 1});
+    CHECK(table.anchors() == 0);
 }
 
 TEST_CASE("only the silent are forgotten by a renewal") {

@@ -34,7 +34,7 @@ struct Lone final : WindowSink {
         tick();
     }
     void tick() {
-        owner.tick(now, kSecond, 1, id, owners, *this);
+        owner.tick(now, kSecond, {1, false}, id, owners, *this);
         origin.tick(now, kSecond, owners, *this);
         now += 10ms;
     }

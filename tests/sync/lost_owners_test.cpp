@@ -30,7 +30,9 @@ struct LosingFleet {
                 candidates.push_back({id, {}});
             }
             (void)owners.recompute(candidates);
-            count += lost.tick(now, 5000, owners, [&] { return live; });
+            count += lost.tick(now, 5000, owners, [&](const gossip::MemberId& id) {
+                return std::find(live.begin(), live.end(), id) != live.end();
+            });
         }
         return count;
     }

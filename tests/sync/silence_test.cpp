@@ -109,6 +109,22 @@ TEST_CASE_FIXTURE(Fixture, "the last one that was heard is held: we may be the o
     CHECK(silence.judge(one, now - heard, 200ms, settings.hold, now) == Presence::fading);
 }
 
+TEST_CASE_FIXTURE(Fixture, "the share of an anchor is not held, because it has none") {
+    const MemberNumber one = silence.number(member(1), now);
+    const MemberNumber two = silence.number(member(2), now);
+    silence.joined(member(1), true);
+    silence.joined(member(2), false);
+    // This side hears nobody else.
+    silence.set_live_others(2, now, now);
+    now += 3s;
+    silence.died(member(1), now);
+    silence.died(member(2), now);
+    silence.set_live_others(0, now - 3s, now);
+    CHECK(silence.has_share(one, now));
+    CHECK_FALSE(silence.has_share(two, now));
+    CHECK(silence.count_held(now) == 1);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a goodbye is never silence") {
     const MemberNumber one = silence.number(member(1), now);
     const MemberNumber two = silence.number(member(2), now);

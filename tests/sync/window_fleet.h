@@ -214,6 +214,7 @@ class WindowFleet {
         std::vector<bool> known;
         std::vector<bool> left;
         std::int64_t since = 0;
+        std::size_t others = 0;  // live members besides this one
         Instant started;
         Instant next;  // when the next request arrives
         bool dead = false;
@@ -248,7 +249,7 @@ class WindowFleet {
     [[nodiscard]] std::vector<gossip::MemberId> live(const Member& member) const {
         std::vector<gossip::MemberId> ids;
         for (const auto& other : members_) {
-            if (other.get() == &member || member.known[other->index]) {
+            if (!other->anchor && (other.get() == &member || member.known[other->index])) {
                 ids.push_back(other->id);
             }
         }
@@ -321,6 +322,7 @@ class WindowFleet {
             }
         }
         member.since = others > 0 && member.since == 0 ? second() + 1 : member.since;
+        member.others = others;
         member.silence.set_live_others(others, now_, now_);
         (void)member.owners.recompute(candidates);
     }
@@ -330,12 +332,15 @@ class WindowFleet {
                 continue;
             }
             follow_members(*member);
-            const auto count =
-                static_cast<std::uint32_t>(live(*member).size() + member->silence.count_held(now_));
+            const auto count = static_cast<std::uint32_t>(
+                std::max<std::size_t>(1, live(*member).size() + member->silence.count_held(now_)));
+            const bool others = member->others + member->silence.count_held(now_) > 0;
             const bool waits = member->since == 0 && now_ - member->started < 2s;
-            member->limiter.share_windows(waits ? 2 : count, waits ? INT64_MAX : member->since);
+            member->limiter.share_windows(waits || others ? std::max(2U, count) : count,
+                                          waits ? INT64_MAX : member->since);
             member->limiter.drain_active([](limiter::LimitRef) { FAIL("a rate is in use"); });
-            member->owner.tick(now_, second(), count, member->id, member->owners, *member);
+            member->owner.tick(now_, second(), {count, others}, member->id, member->owners,
+                               *member);
             if (!waits) {
                 member->kept.restore(now_);
                 member->origin.tick(now_, second(), member->owners, *member);

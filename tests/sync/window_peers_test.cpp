@@ -59,7 +59,7 @@ struct Alone final : WindowSink {
         limiter.drain_active([](limiter::LimitRef) {});
         const std::int64_t second = limiter.wall_second(now);
         limiter.share_windows(5, second - 60);
-        owner.tick(now, second, 5, self, owners, *this);
+        owner.tick(now, second, {5, true}, self, owners, *this);
         origin.tick(now, second, owners, *this);
         limiter.quiescent(thread);
     }
