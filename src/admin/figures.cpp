@@ -206,6 +206,8 @@ ClusterFigures to_figures(const engine::EngineStatistics& statistics) {
                            .hot_limits = statistics.hot_limits,
                            .isolated_limits = statistics.isolated_limits,
                            .hears_most = statistics.hears_most,
+                           .is_anchor = statistics.is_anchor,
+                           .anchors = statistics.anchors,
                            .sync_events = sync_events(statistics.sync),
                            .definition_events = definition_events(statistics),
                            .driver_events = {}};
@@ -243,6 +245,8 @@ QuotaSetFigures to_figures(const definitions::SetStatus& set) {
             .loading_generation =
                 set.loading && !definitions::is_automatic(*set.loading) ? *set.loading : 0};
 }
+
+std::string_view role_word(bool anchor) { return anchor ? "anchor" : "sidecar"; }
 
 std::string key_text(std::uint32_t id) { return hash_text(id).substr(8); }
 

@@ -21,5 +21,7 @@ namespace weir::admin {
 [[nodiscard]] std::string key_text(std::uint32_t id);
 /// The hash as 16 hexadecimal digits.
 [[nodiscard]] std::string hash_text(std::uint64_t hash);
+/// The role of a member as the setting `role` says it: "anchor" or "sidecar".
+[[nodiscard]] std::string_view role_word(bool anchor);
 
 }  // namespace weir::admin

@@ -6,6 +6,7 @@
 
 #include "admin/config_metrics.h"
 #include "admin/families.h"
+#include "admin/figures.h"
 #include "admin/process_figures.h"
 #include "admin/quota_metrics.h"
 #include "admin/quota_series.h"
@@ -214,6 +215,12 @@ void add_gossip_limits(Families& families, const ClusterFigures& cluster) {
 void add_cluster(Families& families, const ClusterFigures& cluster) {
     add_counts(families.gauge("weir_peers", "Known peers by state, this sidecar not counted."),
                "state", cluster.peers);
+    families
+        .gauge("weir_role_info",
+               "1, with the role of this process: sidecar, or anchor, which has no proxy.")
+        .add({{"role", std::string(role_word(cluster.is_anchor))}}, 1);
+    families.gauge("weir_gossip_anchors", "Live anchors of the fleet, this process counted.")
+        .add(number(cluster.anchors));
     add_gossip_traffic(families, cluster);
     families
         .gauge(

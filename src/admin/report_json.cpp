@@ -190,6 +190,7 @@ Json to_json(const engine::PeerReport& peer) {
             // As a text, because JavaScript's numbers have only 53 bits.
             {"incarnation", std::to_string(peer.incarnation)},
             {"state", peer.self ? "self" : peer.state},
+            {"role", role_word(peer.anchor)},
             {"silent_seconds", seconds_or_null(peer.silence)},
             {"round_trip_seconds", seconds_or_null(peer.round_trip)},
             {"key", peer.key == 0 ? Json(nullptr) : Json(key_text(peer.key))},

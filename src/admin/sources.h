@@ -210,6 +210,8 @@ struct ClusterFigures {
     std::uint64_t hot_limits = 0;
     std::uint64_t isolated_limits = 0;
     bool hears_most = true;
+    bool is_anchor = false;     // this member is one
+    std::uint64_t anchors = 0;  // that live, this member included if it is one
     /// Events of the synchronisation of limits, by a word of a fixed list.
     std::map<std::string, std::uint64_t> sync_events;
     /// Events of the exchange of definitions, by a word of a fixed list.

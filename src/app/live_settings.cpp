@@ -37,10 +37,14 @@ LiveSettings::LiveSettings(boost::asio::io_context& control, const config::Setti
     memory_.configure(settings.limits.memory);
 }
 
-void LiveSettings::look_up_upstream() { upstream_lookup_.set(settings_.upstream); }
+void LiveSettings::look_up_upstream() {
+    if (has_proxy()) {
+        upstream_lookup_.set(settings_.upstream);
+    }
+}
 
 Result<void> LiveSettings::open_access_log() {
-    if (settings_.access_log == config::AccessLogMode::off) {
+    if (!has_proxy() || settings_.access_log == config::AccessLogMode::off) {
         return {};
     }
     return access_log_.open();

@@ -41,9 +41,10 @@ class LiveSettings {
     LiveSettings(const LiveSettings&) = delete;
     LiveSettings& operator=(const LiveSettings&) = delete;
 
-    /// Begins to look the upstream up.
+    /// Begins to look the upstream up, if there is a proxy.
     void look_up_upstream();
-    /// Opens the access log if it is switched on; opens the file again if it was open.
+    /// Opens the access log if it is switched on and there is a proxy; opens the file again if it
+    /// was open.
     [[nodiscard]] Result<void> open_access_log();
     /// How many bytes of memory are left for definitions; nothing if there is no limit.
     [[nodiscard]] std::optional<std::uint64_t> room_left() const { return memory_.room_left(); }
@@ -55,14 +56,16 @@ class LiveSettings {
 
     /// The snapshot by which requests are to be served now.
     [[nodiscard]] std::shared_ptr<const proxy::Snapshot> snapshot() const;
-    /// Whether an address of the upstream is known.
-    [[nodiscard]] bool has_upstream() const { return !upstream_.empty(); }
+    /// Whether nothing is missing to serve: an address of the upstream is known, or the role has no
+    /// proxy and so needs none.
+    [[nodiscard]] bool is_complete() const { return !has_proxy() || !upstream_.empty(); }
     /// Why the name of the upstream is not found; empty if it is.
     [[nodiscard]] const std::string& upstream_failure() const { return upstream_lookup_.failure(); }
     [[nodiscard]] AccessLogWriter& access_log() { return access_log_; }
     [[nodiscard]] const MemoryWatch& memory() const { return memory_; }
 
   private:
+    [[nodiscard]] bool has_proxy() const { return settings_.role == config::MemberRole::sidecar; }
     void found_upstream(std::vector<net::SocketAddress> addresses);
 
     config::Settings settings_;

@@ -57,27 +57,34 @@ void ProblemReporter::write(const node::ProblemLine& line) {
 node::ProblemFacts ProblemReporter::facts() {
     const config::Settings& settings = host_.settings();
     node::ProblemFacts facts;
-    facts.answers_checks = settings.check.has_value();
+    facts.anchor = settings.role == config::MemberRole::anchor;
     facts.loading = host_.loading();
-    add_routes(facts);
+    facts.quotas = host_.cluster().engine().definitions().size();
+    if (!facts.anchor) {
+        add_proxy(facts);
+    }
     if (settings.cluster) {
         add_gossip(facts);
     }
     add_files(facts);
-    facts.upstream = to_string(settings.upstream);
+    return facts;
+}
+
+void ProblemReporter::add_proxy(node::ProblemFacts& facts) {
+    facts.answers_checks = host_.settings().check.has_value();
+    add_routes(facts);
+    facts.upstream = to_string(host_.settings().upstream);
     facts.upstream_unresolved = live_.upstream_failure();
     facts.upstream_failures = proxy_.upstream_failures();
     facts.crowded = proxy_.crowded();
     facts.most_connections = proxy_.most_connections();
     facts.asked_in_vain = proxy_.asked_in_vain();
-    return facts;
 }
 
 void ProblemReporter::add_routes(node::ProblemFacts& facts) {
     const routing::RoutingSettings& routing = host_.settings().routing;
     const definitions::DefinitionStore& store = host_.cluster().engine().definitions();
     facts.routes = routing.routes.size();
-    facts.quotas = store.size();
     if (!std::exchange(routes_known_, true)) {
         without_requests_ = node::routes_without_requests(routing);
         definitions_hash_ = ~store.content_hash();

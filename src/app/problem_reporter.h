@@ -64,6 +64,7 @@ class ProblemReporter {
     void look();
     void look_after(std::chrono::seconds wait);
     [[nodiscard]] node::ProblemFacts facts();
+    void add_proxy(node::ProblemFacts& facts);
     void add_routes(node::ProblemFacts& facts);
     void search_quotas(const definitions::DefinitionStore& store);
     void add_gossip(node::ProblemFacts& facts);

@@ -99,7 +99,7 @@ std::string seconds_text(const Json& object, const char* key) {
 
 std::string peers_text(const Json& peers) {
     std::vector<std::vector<std::string>> rows = {
-        {"PEER", "STATE", "SILENT", "ROUND TRIP", "KEY", "INCARNATION", "DEFINITIONS"}};
+        {"PEER", "ROLE", "STATE", "SILENT", "ROUND TRIP", "KEY", "INCARNATION", "DEFINITIONS"}};
     for (const Json& peer : peers.value("peers", Json::array())) {
         const std::string state = text_of(peer, "state");
         const std::string silent = seconds_text(peer, "silent_seconds");
@@ -107,7 +107,9 @@ std::string peers_text(const Json& peers) {
         // send anything.
         const bool gone = state == "left" || state == "dead" || state == "replaced";
         const std::string key = text_of(peer, "key");
-        rows.push_back({text_of(peer, "address"), gone ? state + " " + silent + " ago" : state,
+        const std::string role = text_of(peer, "role");  // an earlier version does not say it
+        rows.push_back({text_of(peer, "address"), role.empty() ? "-" : role,
+                        gone ? state + " " + silent + " ago" : state,
                         gone || state == "self" ? "-" : silent,
                         seconds_text(peer, "round_trip_seconds"), key.empty() ? "-" : key,
                         text_of(peer, "incarnation"), definitions_text(peer)});

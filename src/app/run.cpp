@@ -89,6 +89,19 @@ Result<void> check_access_log(const config::Settings& settings) {
     return opened;
 }
 
+/// Checks what only a process with a proxy opens.
+template <class Note>
+void check_proxy(const config::Settings& settings, const Note& note) {
+    if (settings.role == config::MemberRole::anchor) {
+        return;
+    }
+    note(check_free("listen", settings.listen));
+    if (settings.check) {
+        note(check_free("check.listen", settings.check->listen));
+    }
+    note(check_access_log(settings));
+}
+
 std::vector<std::string> environment_errors(const config::Settings& settings) {
     std::vector<std::string> errors;
     const auto note = [&](const auto& result) {
@@ -96,13 +109,9 @@ std::vector<std::string> environment_errors(const config::Settings& settings) {
             errors.push_back(result.error().message);
         }
     };
-    note(check_free("listen", settings.listen));
+    check_proxy(settings, note);
     note(check_free("admin", settings.admin));
     note(check_free("status", settings.status));
-    if (settings.check) {
-        note(check_free("check.listen", settings.check->listen));
-    }
-    note(check_access_log(settings));
     if (!settings.admin_token_file.empty()) {
         note(admin::read_token(settings.admin_token_file));
     }
@@ -169,9 +178,11 @@ int run(const node::ConfigSource& given, bool strict) {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of write()
     raise_descriptor_limit();
-    if (const auto is_free = check_free("listen", loaded.settings.listen); !is_free) {
-        say("weir: " + is_free.error().message + "\n");
-        return 1;
+    if (loaded.settings.role == config::MemberRole::sidecar) {
+        if (const auto is_free = check_free("listen", loaded.settings.listen); !is_free) {
+            say("weir: " + is_free.error().message + "\n");
+            return 1;
+        }
     }
     Sidecar sidecar(source, std::move(loaded), net::system_seed());
     if (const auto started = sidecar.start(strict); !started) {

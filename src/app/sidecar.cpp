@@ -9,18 +9,6 @@
 #include "node/version.h"
 
 namespace weir::app {
-namespace {
-
-net::Address to_address(const config::ListenAddress& listen) {
-    if (listen.is_unix()) {
-        net::Address address;
-        address.path = listen.path;
-        return address;
-    }
-    return net::Address::from(listen.endpoint);
-}
-
-}  // namespace
 
 Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t seed)
     : random_(seed),
@@ -31,25 +19,19 @@ Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t s
       live_(control_, host_.settings(), log_,
             {.snapshot =
                  [this](std::shared_ptr<const proxy::Snapshot> snapshot) {
-                     if (proxy_) {
-                         proxy_->replace(std::move(snapshot));
-                     }
+                     proxy_.replace(std::move(snapshot));
                  },
-             .buffer_bytes = [this](std::size_t bytes) { proxy_->bound_buffers(bytes); },
+             .buffer_bytes = [this](std::size_t bytes) { proxy_.bound_buffers(bytes); },
              .memory =
                  [this](bool is_short, const MemoryGauge::MemoryReading& reading) {
                      memory_changed(is_short, reading);
                  }}),
       stranger_timer_(control_),
       problems_(control_, host_, live_, log_,
-                {.upstream_failures = [this] { return upstream_failures(); },
-                 .crowded = [this] { return crowded(); },
-                 .most_connections =
-                     [this] { return proxy_ ? proxy_->most_connections() : std::size_t{0}; },
-                 .asked_in_vain =
-                     [this] {
-                         return proxy_ ? proxy_->take_unknown_names() : std::vector<std::string>();
-                     }}),
+                {.upstream_failures = [this] { return proxy_.upstream_failures(); },
+                 .crowded = [this] { return proxy_.crowded(); },
+                 .most_connections = [this] { return proxy_.most_connections(); },
+                 .asked_in_vain = [this] { return proxy_.take_unknown_names(); }}),
       audit_([this](std::string_view message, const LogFields& fields) {
           log_.info(message, fields);
       }),
@@ -58,10 +40,8 @@ Sidecar::Sidecar(node::ConfigSource source, node::Loaded loaded, std::uint64_t s
 
 Sidecar::~Sidecar() {
     host_.join();
-    if (proxy_) {
-        proxy_->stop_now();
-        proxy_->join();
-    }
+    proxy_.stop_now();
+    proxy_.join();
 }
 
 Result<void> Sidecar::start(bool strict) {
@@ -73,9 +53,11 @@ Result<void> Sidecar::start(bool strict) {
         return opened;
     }
     live_.look_up_upstream();
-    if (auto opened = open_proxy(); !opened) {
+    if (auto opened = proxy_.open(host_.settings(), host_.limiter(), live_, random_.next());
+        !opened) {
         return opened;
     }
+    listening_ = true;
     live_.watch_memory();
     host_.start();
     tell_strangers();
@@ -122,45 +104,21 @@ Result<void> Sidecar::open_listeners() {
     return {};
 }
 
-Result<void> Sidecar::open_proxy() {
-    const config::Settings& settings = host_.settings();
-    proxy::ServerSettings server;
-    server.listen = to_address(settings.listen);
-    if (settings.check) {
-        server.check = to_address(settings.check->listen);
-    }
-    server.workers = settings.workers;
-    server.connections = settings.limits.connections;
-    server.drain = settings.drain;
-    server.seed = random_.next();
-    server.access_log = &live_.access_log();
-    if (auto opened = live_.open_access_log(); !opened) {
-        return opened;
-    }
-    proxy_ = std::make_unique<proxy::Server>(server, host_.limiter(), live_.snapshot());
-    if (auto started = proxy_->start(); !started) {
-        proxy_.reset();
-        return error(started.error().code, "listen: " + started.error().message);
-    }
-    listening_ = true;
-    return {};
-}
-
 void Sidecar::run() {
     const config::Settings& settings = host_.settings();
-    log_.info("serving",
+    log_.info(proxy_.is_open() ? "serving" : "serving its fleet as an anchor, without a proxy",
               {{"version", std::string(node::kVersion)},
-               {"listen", net::to_string(proxy_->listening())},
-               {"upstream", to_string(settings.upstream)},
+               {"listen", proxy_.listening()},
+               {"upstream", proxy_.is_open() ? to_string(settings.upstream) : "none"},
                {"admin", to_string(admin_server_->bound())},
                {"status", to_string(status_server_->bound())},
-               {"check", settings.check ? net::to_string(proxy_->checking()) : "none"},
+               {"check", proxy_.checking()},
                {"gossip", settings.cluster ? to_string(host_.cluster().bound()) : "none"},
-               {"workers", std::to_string(proxy_->workers())}});
+               {"workers", std::to_string(proxy_.workers())}});
     look_at_fleet();
     control_.run();
     host_.join();
-    proxy_->join();
+    proxy_.join();
     live_.access_log().close();
     log_.info("ended", {});
 }
@@ -198,14 +156,12 @@ void Sidecar::end_at_next_signal() {
 }
 
 void Sidecar::memory_changed(bool is_short, const MemoryGauge::MemoryReading& reading) {
-    if (proxy_) {
-        proxy_->shed(is_short);
-    }
+    proxy_.shed(is_short);
     const auto used = std::to_string(reading.used);
     const auto limit = std::to_string(reading.limit);
     if (is_short) {
         const auto instances = std::to_string(host_.limiter().memory().bytes);
-        log_.warning("memory is short: requests get 503",
+        log_.warning(proxy_.is_open() ? "memory is short: requests get 503" : "memory is short",
                      {{"used", used}, {"limit", limit}, {"quota_instances", instances}});
     } else {
         log_.info("memory is no longer short", {{"used", used}, {"limit", limit}});
@@ -218,7 +174,7 @@ void Sidecar::drain(const admin::Caller& by) {
     }
     audit_.note(AuditKind::drain, "draining: not ready any more, still serving",
                 {{"who", by.who}, {"why", by.why}}, net::now());
-    proxy_->drain();
+    proxy_.drain();
 }
 
 void Sidecar::stop(std::string_view signal) {
@@ -227,7 +183,7 @@ void Sidecar::stop(std::string_view signal) {
     // The system does not say who sent it.
     drain({.who = "signal " + std::string(signal), .why = "told to end"});
     log_.info("finishing what is in flight", {});
-    proxy_->stop([this] { boost::asio::post(control_, [this] { finish(); }); });
+    proxy_.stop([this] { boost::asio::post(control_, [this] { finish(); }); });
 }
 
 void Sidecar::finish() {

@@ -1,6 +1,7 @@
 #pragma once
 // One running sidecar: a host (its membership, files and reload) with a proxy, the admin and status
-// listeners, and signals. It connects them and writes to its log what the host reports.
+// listeners, and signals. It connects them and writes to its log what the host reports. An anchor
+// is the same without the proxy.
 //
 // Thread-safety: none; it belongs to the control thread. run.h names the other threads.
 // Ownership: owns all of its parts.
@@ -21,10 +22,10 @@
 #include "app/live_settings.h"
 #include "app/log.h"
 #include "app/problem_reporter.h"
+#include "app/proxy_part.h"
 #include "app/stranger_log.h"
 #include "base/random.h"
 #include "node/host.h"
-#include "proxy/server.h"
 
 namespace weir::app {
 
@@ -46,14 +47,11 @@ class Sidecar final : private node::HostListener {
   private:
     [[nodiscard]] Result<void> open_host(bool strict);
     [[nodiscard]] Result<void> open_listeners();
-    [[nodiscard]] Result<void> open_proxy();
     [[nodiscard]] admin::AdminSources admin_sources();
     [[nodiscard]] admin::MetricsSources metrics_sources();
     [[nodiscard]] admin::Health health() const;
     [[nodiscard]] admin::ConfigFigures config_figures();
     [[nodiscard]] admin::GossipTrouble gossip_trouble();
-    [[nodiscard]] std::uint64_t upstream_failures() const;
-    [[nodiscard]] std::uint64_t crowded() const;
 
     void wait_for_signal();
     void on_signal(int number);
@@ -90,7 +88,7 @@ class Sidecar final : private node::HostListener {
     boost::asio::signal_set signals_;
     node::Host host_;
     LiveSettings live_;  ///< outlives the proxy, whose workers write to its access log
-    std::unique_ptr<proxy::Server> proxy_;
+    ProxyPart proxy_;
     boost::asio::steady_timer stranger_timer_;
     StrangerLog stranger_log_;
     ProblemReporter problems_;
@@ -103,7 +101,7 @@ class Sidecar final : private node::HostListener {
     std::unique_ptr<admin::AdminServer> admin_server_;
 
     Instant started_{};
-    bool listening_ = false;
+    bool listening_ = false;  ///< all listeners are open
     bool draining_ = false;
     bool stopping_ = false;
 };

@@ -22,7 +22,7 @@ admin::ListenerFigures listener_figures(const admin::HttpServerStatistics& stati
 
 admin::Health Sidecar::health() const {
     return {.listening = listening_,
-            .configured = live_.has_upstream(),
+            .configured = live_.is_complete(),
             .draining = draining_,
             .loading = host_.loading()};
 }
@@ -47,25 +47,6 @@ admin::GossipTrouble Sidecar::gossip_trouble() {
     return trouble;
 }
 
-std::uint64_t Sidecar::upstream_failures() const {
-    if (!proxy_) {
-        return 0;
-    }
-    const proxy::ProxyStatistics statistics = proxy_->statistics();
-    return statistics[proxy::Ending::upstream_refused] +
-           statistics[proxy::Ending::upstream_connect_timeout];
-}
-
-std::uint64_t Sidecar::crowded() const {
-    if (!proxy_) {
-        return 0;
-    }
-    const proxy::ProxyStatistics statistics = proxy_->statistics();
-    return statistics[proxy::Event::accept_paused_connections] +
-           statistics[proxy::Event::accept_paused_descriptors] +
-           statistics[proxy::Event::client_evicted_head];
-}
-
 void Sidecar::tell_strangers() {
     if (!host_.settings().cluster || stopping_) {
         return;
@@ -86,8 +67,7 @@ void Sidecar::tell_strangers() {
 admin::MetricsSources Sidecar::metrics_sources() {
     admin::MetricsSources sources = host_.metrics_sources();
     sources.proxy = [this] {
-        auto figures = to_figures(proxy_ ? proxy_->statistics() : proxy::ProxyStatistics{},
-                                  host_.settings().routing.routes.size());
+        auto figures = to_figures(proxy_.statistics(), host_.settings().routing.routes.size());
         const auto log = live_.access_log().counters();
         figures.events["access_log_written"] = log.written;
         figures.events["access_log_dropped"] = log.dropped;

@@ -81,6 +81,7 @@ Result<Prepared> prepare(const ClusterOptions& options) {
         return prepared;
     }
     prepared.engine.cluster_name = options.settings->name;
+    prepared.engine.anchor = options.anchor;
     prepared.engine.sync.hold = options.settings->hold;
     prepared.engine.sync.hold_alone = options.settings->hold_alone;
     prepared.engine.agree_after = options.settings->agree_after;

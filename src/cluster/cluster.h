@@ -45,6 +45,8 @@ struct ClusterOptions {
     /// Name, addresses, seeds and key file. Without them the member is alone and has no socket, but
     /// the engine ticks as well.
     std::optional<config::ClusterSettings> settings;
+    /// This member owns limits for the others and serves no requests.
+    bool anchor = false;
     /// The value of the variable POD_IP. It is advertised unless the settings name an address.
     std::string pod_ip;
 

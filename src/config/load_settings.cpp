@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/loopback.h"
 #include "config/flag_routes.h"
 #include "config/given_settings.h"
@@ -197,8 +198,8 @@ class CrossCheck {
     }
 
     void run(Reader who) {
-        if (who == Reader::sidecar && is_missing("upstream")) {
-            report("upstream", "is missing: say where requests go, like http://127.0.0.1:3000");
+        if (who == Reader::sidecar) {
+            check_role();
         }
         if (!is_local(settings_.admin) && settings_.admin_token_file.empty() &&
             is_missing("admin_token_file")) {
@@ -222,6 +223,29 @@ class CrossCheck {
     }
 
   private:
+    void check_role() {
+        if (settings_.role == MemberRole::sidecar) {
+            if (is_missing("upstream") && !reader_.is_bad("role")) {
+                report("upstream", "is missing: say where requests go, like http://127.0.0.1:3000");
+            }
+            return;
+        }
+        WEIR_ASSERT(settings_.role == MemberRole::anchor);
+        if (!settings_.cluster && !was_meant("cluster")) {
+            report("role",
+                   "an anchor owns limits for a fleet, and there is none: give it 'cluster', with "
+                   "'join' and the fleet's 'key_file'");
+        }
+        if (settings_.snapshot.file.empty() && is_missing("snapshot.file")) {
+            diagnostics_.add({Severity::warning,
+                              file_,
+                              {},
+                              "snapshot.file",
+                              "is missing: this anchor forgets its counts when it restarts",
+                              {}});
+        }
+    }
+
     void report(std::string path, std::string what) {
         diagnostics_.add({Severity::error, file_, {}, std::move(path), std::move(what), {}});
     }
@@ -252,11 +276,14 @@ class CrossCheck {
             const bool any_port = !one.is_unix() && one.endpoint.port == 0;
             return one == other && !any_port;
         };
-        if (same(settings_.listen, settings_.admin) || same(settings_.listen, settings_.status)) {
-            report("listen", "is the address of admin or status, too");
-        }
         if (same(settings_.admin, settings_.status)) {
             report("admin", "is the address of status, too");
+        }
+        if (settings_.role == MemberRole::anchor) {
+            return;  // it opens no other listener
+        }
+        if (same(settings_.listen, settings_.admin) || same(settings_.listen, settings_.status)) {
+            report("listen", "is the address of admin or status, too");
         }
         if (!settings_.check) {
             return;
@@ -326,6 +353,9 @@ Settings load_settings(const std::optional<SourceText>& file,
         settings.timeouts.connect = std::chrono::seconds(5);
     }
     CrossCheck(file ? file->file : "settings", settings, reader, diagnostics).run(who);
+    if (who == Reader::embedding) {
+        settings.role = MemberRole::sidecar;
+    }
     return settings;
 }
 

@@ -23,7 +23,8 @@ struct Override {
 };
 
 /// Who reads the settings. Only a sidecar needs an upstream. An embedding program's settings of the
-/// proxy are checked as well, so that one file may serve both.
+/// proxy are checked as well, so that one file may serve both; its role is always that of a
+/// sidecar, because it decides about requests.
 enum class Reader { sidecar, embedding };
 
 /// Loads and checks the settings. The result must not be used if `diagnostics` has errors

@@ -57,6 +57,9 @@ struct Seed {
     friend bool operator==(const Seed&, const Seed&) = default;
 };
 
+/// What a process is in its fleet. An anchor has no proxy: it owns limits for the others.
+enum class MemberRole : std::uint8_t { sidecar, anchor };
+
 struct ClusterSettings {
     std::string name = "weir";  ///< datagrams of another cluster are refused
     Endpoint listen = Endpoint::v4(0, 7946);
@@ -231,7 +234,8 @@ struct ServingSettings {
 
 struct Settings : ServingSettings {
     std::vector<GivenSetting> given;  ///< each key once
-    ListenAddress listen;             ///< for clients
+    MemberRole role = MemberRole::sidecar;
+    ListenAddress listen;  ///< for clients
     UpstreamAddress upstream;
     ListenAddress admin;              ///< for changes and debugging
     ListenAddress status;             ///< for health and metrics, read-only

@@ -58,6 +58,9 @@ using enum AtReload;
 
 // clang-format off
 constexpr std::array kFields = {
+    SettingField{"role", "word", "sidecar", "sidecar, anchor",
+        "What this process is: a proxy that holds limits, or an anchor, which only owns them for its fleet.", false, needs_restart,
+        WEIR_WORD(role, "sidecar", "anchor")},
     SettingField{"listen", "address", "0.0.0.0:8080", "",
         "Where clients connect: address and port, or `unix:` and a path.", false, needs_restart,
         WEIR_PARSED(listen, parse_listen_address)},

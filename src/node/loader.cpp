@@ -285,7 +285,8 @@ Loaded load_once(const ConfigSource& source, Stamps& stamps) {
     }
     read_as_a_whole(find_quota_files(loaded.settings, source.room, stamps, loaded),
                     source.documents, std::nullopt, loaded);
-    if (loaded.good()) {
+    // The routes of an anchor have no effect.
+    if (loaded.good() && loaded.settings.role == config::MemberRole::sidecar) {
         if (source.reader == config::Reader::sidecar) {
             warn_about_routes(loaded.settings, loaded.sets, source.file.value_or("settings"),
                               loaded.diagnostics);

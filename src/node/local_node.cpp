@@ -43,6 +43,7 @@ LocalNode::LocalNode(boost::asio::io_context& control, const config::Settings& s
 Result<void> LocalNode::open(const config::Settings& settings) {
     cluster::ClusterOptions options;
     options.settings = settings.cluster;
+    options.anchor = settings.role == config::MemberRole::anchor;
     options.pod_ip = environment("POD_IP");
     auto opened = cluster::Cluster::open(control_, limiter_, std::move(options), random_.next());
     if (!opened) {

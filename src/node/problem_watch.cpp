@@ -13,19 +13,22 @@ std::string counted(std::size_t count, std::string_view noun) {
     return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
+/// Whether nothing is limited without routes.
+bool needs_routes(const ProblemFacts& facts) { return !facts.answers_checks && !facts.anchor; }
+
 /// Why nothing is limited; empty if something may be.
 std::string why_unlimited(const ProblemFacts& facts) {
     if (facts.quotas == 0) {
         return "there are no quotas";
     }
-    if (facts.routes == 0 && !facts.answers_checks) {
+    if (needs_routes(facts) && facts.routes == 0) {
         return "there are no routes";
     }
     const auto whole_routes =
         std::count_if(facts.without_quota.begin(), facts.without_quota.end(),
                       [](const RouteFinding& one) { return !one.list.has_value(); });
     if (facts.routes > 0 && static_cast<std::size_t>(whole_routes) == facts.routes &&
-        !facts.answers_checks) {
+        needs_routes(facts)) {
         return "none of the quotas that the routes name exists";
     }
     return "";
@@ -130,12 +133,12 @@ ProblemLine ProblemWatch::first_line(const ProblemFacts& facts) {
         peers = "peers: " + std::to_string(facts.seeds - facts.silent.size()) + " of " +
                 counted(all, "seed") + (all == 1 ? " answers" : " answer");
     }
-    return {false,
-            counted(facts.routes, "route") + ", " + counted(facts.quotas, "quota") + ", " + peers};
+    const std::string role = facts.anchor ? "anchor" : counted(facts.routes, "route");
+    return {false, role + ", " + counted(facts.quotas, "quota") + ", " + peers};
 }
 
 void ProblemWatch::add_limits(const ProblemFacts& facts) {
-    if (facts.routes == 0 && !facts.answers_checks) {
+    if (needs_routes(facts) && facts.routes == 0) {
         add(ProblemKind::no_routes, "routes", "there are no routes, so nothing is limited");
     }
     if (settled_ && facts.quotas == 0) {

@@ -28,6 +28,7 @@ struct UnreadableSender {
 
 /// What is known at one moment.
 struct ProblemFacts {
+    bool anchor = false;  ///< this member serves no requests, so it needs no routes
     std::size_t routes = 0;
     bool answers_checks = false;  ///< other hosts may ask, and may name the quota themselves
     std::size_t quotas = 0;       ///< definitions in force

@@ -34,6 +34,9 @@ REFUSED = {
     "socket-without-folder": (["--listen", "unix:{folder}/none/weir.sock"], "listen: cannot listen on unix:"),
     "socket-too-long": (["--listen", "unix:/" + "x" * 120], "is longer than the 107 bytes"),
     "bad-route": (["--route", "/**"], "--route"),
+    "anchor-without-fleet": (["--role", "anchor"], "give it 'cluster', with 'join' and the fleet's 'key_file'"),
+    "anchor-gossip-taken": (["--role", "anchor", "--cluster-insecure", "--cluster-listen", "{taken}"], "cluster.listen: "),
+    "role-misspelt": (["--role", "anchr"], "did you mean 'anchor'?"),
 }
 
 
@@ -47,3 +50,14 @@ def test_check_and_run_refuse_alike(config, taken, case):  # noqa: F811
         done = weir(*command, "--config", config, *flags)
         assert done.returncode == 1, (command, done.stdout)
         assert reason in done.stderr, (command, done.stderr)
+
+
+def test_of_an_anchor_only_what_it_opens_is_checked(config):  # noqa: F811
+    flags = ["--cluster-insecure", "--cluster-listen", f"127.0.0.1:{free_port()}",
+             "--listen", "unix:/no/such/folder/weir.sock", "--access-log", "all", "--access-log-file", "/no/such/folder/log"]
+    done = weir("run", "--check", "--config", config, *flags)
+    assert done.returncode == 1
+    assert "listen: " in done.stderr and "access_log_file: " in done.stderr
+    done = weir("run", "--check", "--config", config, *flags, "--role", "anchor")
+    assert done.returncode == 0, done.stderr
+    assert "warning: snapshot.file: " in done.stderr

@@ -67,12 +67,13 @@ inline std::vector<Override> with_another(const std::vector<Override>& first,
     Diagnostics ignored;
     const Settings before = settings_of(first, ignored);
     for (const std::string& text : texts_to_try(field)) {
-        for (const bool sealed : {false, true}) {
+        const std::vector<std::vector<Override>> beside = {
+            {},
+            {{"cluster.insecure", "second", "false"}, {"cluster.key_file", "second", "keys"}},
+            {{"cluster.insecure", "second", "true"}}};  // an anchor needs a fleet
+        for (const std::vector<Override>& more : beside) {
             std::vector<Override> values = first;
-            if (sealed) {
-                values.push_back({"cluster.insecure", "second", "false"});
-                values.push_back({"cluster.key_file", "second", "keys"});
-            }
+            values.insert(values.end(), more.begin(), more.end());
             values.push_back({std::string(field.key), "second", text});
             Diagnostics diagnostics;
             const Settings after = settings_of(values, diagnostics);

@@ -305,6 +305,36 @@ TEST_CASE("what concerns several keys") {
           Lines{"weir.yaml:2:23: headers.rate_limit: 'none' must stand alone"});
 }
 
+TEST_CASE("an anchor needs a fleet and no upstream, and opens no listener for clients") {
+    const std::string fleet = "cluster: {insecure: true}\nsnapshot: {file: /s}\n";
+    CHECK(load(kUpstream, {}).role == MemberRole::sidecar);
+    CHECK(load(kUpstream + "role: sidecar\n", {}).role == MemberRole::sidecar);
+    CHECK(load("role: anchor\n" + fleet, {}).role == MemberRole::anchor);
+    CHECK(load(kUpstream + fleet, {{"role", "--role", "anchor"}}).role == MemberRole::anchor);
+    CHECK(settings_errors("role: anchor\nlisten: 127.0.0.1:9901\n" + fleet).empty());
+    CHECK(settings_errors("role: anchor\nstatus: 127.0.0.1:9901\n" + fleet) ==
+          Lines{"weir.yaml: admin: is the address of status, too"});
+    CHECK(settings_errors("role: anchor\nworkers: 65\n" + fleet).size() == 1);
+    CHECK(settings_errors("role: anchor\nsnapshot: {file: /s}\n") ==
+          Lines{"weir.yaml: role: an anchor owns limits for a fleet, and there is none: give it "
+                "'cluster', with 'join' and the fleet's 'key_file'"});
+    CHECK(
+        settings_errors("role: anchor\ncluster: {insecure: true}\n") ==
+        Lines{"weir.yaml: warning: snapshot.file: is missing: this anchor forgets its counts when "
+              "it restarts"});
+    // What follows from a misspelt word only is not said.
+    CHECK(settings_errors("role: ancor\n") ==
+          Lines{"weir.yaml:1:7: role: 'ancor' must be sidecar or anchor, did you mean 'anchor'?"});
+}
+
+TEST_CASE("an embedding program decides about requests, whatever role its file has") {
+    Diagnostics diagnostics;
+    const Settings settings = load_settings(SourceText{"weir.yaml", "role: anchor\n"}, {},
+                                            diagnostics, Reader::embedding);
+    CHECK(lines(diagnostics) == Lines{});
+    CHECK(settings.role == MemberRole::sidecar);
+}
+
 TEST_CASE("routes") {
     CHECK(settings_errors(kUpstream + "routes:\n  - preset: s4\n    weight: lots\n  - math: {}\n"
                                       "    match: {headers: [x-a], path: []}\n    quota: []\n"

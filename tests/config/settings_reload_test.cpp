@@ -20,7 +20,7 @@ using testing::with_another;
 Settings load(const std::vector<Override>& values) {
     Diagnostics diagnostics;
     Settings settings = settings_of(values, diagnostics);
-    CHECK(testing::lines(diagnostics) == Lines{});
+    CHECK_MESSAGE(!diagnostics.has_errors(), diagnostics.text());
     return settings;
 }
 

@@ -175,6 +175,11 @@ TEST_CASE("that nothing is limited is said with its reason") {
               facts.routes = 0;
               facts.answers_checks = true;
           }) == "0 routes, 12 quotas, peers: none configured");
+    // An anchor gets no requests.
+    CHECK(first([](ProblemFacts& facts) {
+              facts.routes = 0;
+              facts.anchor = true;
+          }) == "anchor, 12 quotas, peers: none configured");
 }
 
 TEST_CASE("the first line waits until the quotas of the routes have been looked for") {
