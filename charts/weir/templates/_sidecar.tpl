@@ -32,37 +32,17 @@ that makes the ConfigMap, whose scope that is.
   {{- end }}
   args: ["run", "--config", "/etc/weir/config/weir.yaml"]
   env:
-    - name: POD_IP
-      valueFrom: {fieldRef: {fieldPath: status.podIP}}
-    - name: POD_NAME
-      valueFrom: {fieldRef: {fieldPath: metadata.name}}
+    {{- include "weir.environment" . | nindent 4 }}
   ports:
     - {name: traffic, containerPort: {{ .Values.weir.ports.traffic }}}
     - {name: status, containerPort: {{ .Values.weir.ports.status }}}
     - {name: gossip, containerPort: {{ .Values.weir.ports.gossip }}, protocol: UDP}
-  startupProbe:
-    httpGet: {path: /livez, port: {{ .Values.weir.ports.status }}}
-    periodSeconds: 1
-    failureThreshold: 30
-  livenessProbe:
-    httpGet: {path: /livez, port: {{ .Values.weir.ports.status }}}
-    periodSeconds: 10
-    failureThreshold: 3
-  readinessProbe:
-    httpGet: {path: /readyz, port: {{ .Values.weir.ports.status }}}
-    periodSeconds: 2
-    failureThreshold: 1
+  {{- include "weir.probes" . | nindent 2 }}
   lifecycle:
     # A pod's end begins with preStop, beside the app's SIGTERM: become unready, keep serving.
     preStop: {exec: {command: ["weir", "drain"]}}
   securityContext:
-    runAsNonRoot: true
-    runAsUser: {{ .Values.weir.runAsUser }}
-    runAsGroup: {{ .Values.weir.runAsUser }}
-    readOnlyRootFilesystem: true
-    allowPrivilegeEscalation: false
-    capabilities: {drop: [ALL]}
-    seccompProfile: {type: RuntimeDefault}
+    {{- include "weir.containerSecurity" . | nindent 4 }}
   resources:
     {{- toYaml .Values.weir.resources | nindent 4 }}
   volumeMounts:
@@ -78,13 +58,7 @@ that makes the ConfigMap, whose scope that is.
 {{- with (.Subcharts).weir | default . -}}
 - name: weir-config
   configMap: {name: {{ include "weir.fullname" . }}-config}
-- name: weir-key
-  secret:
-    secretName: {{ .Values.cluster.keySecret.name | quote }}
-    # Readable for weir's user through the pod's fsGroup, for nobody else.
-    defaultMode: 0440
-    items:
-      - {key: {{ .Values.cluster.keySecret.key | quote }}, path: gossip.key}
+{{ include "weir.keyVolume" . }}
 {{- if (.Values.weir.snapshot).enabled }}
 - name: weir-state
   emptyDir: {sizeLimit: {{ .Values.weir.snapshot.sizeLimit | default "512Mi" }}}
@@ -103,22 +77,7 @@ drain: {grace: {{ .Values.weir.drainGraceSeconds }}s}
 snapshot: {file: /var/lib/weir/overrides}
 {{- end }}
 cluster:
-  name: {{ include "weir.clusterName" . }}
-  listen: 0.0.0.0:{{ .Values.weir.ports.gossip }}
-  join: ["dns://{{ include "weir.fullname" . }}-peers.{{ .Release.Namespace }}.svc:{{ .Values.weir.ports.gossip }}"]
-  key_file: /etc/weir/key/gossip.key
-  {{- with .Values.cluster.hold }}
-  hold: {{ . }}
-  {{- end }}
-  {{- with .Values.cluster.holdAlone }}
-  hold_alone: {{ . }}
-  {{- end }}
-  {{- with .Values.cluster.agreeAfter }}
-  agree_after: {{ . }}
-  {{- end }}
-  {{- with .Values.cluster.counterBytes }}
-  counter_bytes: {{ int64 . }}B
-  {{- end }}
+  {{- include "weir.clusterSettings" (dict "scope" . "counterBytes" .Values.cluster.counterBytes) | nindent 2 }}
 {{- end -}}
 
 {{/* Changes with those settings only, so that new routes and quotas restart no pod. */}}
