@@ -1,4 +1,4 @@
-"""What helm renders: documents, and a pod in which weir runs beside an app."""
+"""What helm renders: documents, and a pod in which weir runs, beside an app or alone."""
 
 import pathlib
 
@@ -31,18 +31,24 @@ def weir_container(pod):
 
 
 class Pod:
-    """The pod of the only Deployment among the documents, as the kubelet would put it together."""
+    """The pod of the only Deployment among the documents, as the kubelet would put it together; or that of
+    the only StatefulSet, with a volume for each of its claims."""
 
-    def __init__(self, documents, namespace):
+    def __init__(self, documents, namespace, kind="Deployment"):
         self.documents = documents
         self.namespace = namespace
-        deployments = [document for document in documents if document["kind"] == "Deployment"]
-        assert len(deployments) == 1
-        template = deployments[0]["spec"]["template"]
+        found = [document for document in documents if document["kind"] == kind]
+        assert len(found) == 1
+        self.controller = found[0]
+        template = self.controller["spec"]["template"]
         self.labels = template["metadata"]["labels"]
+        self.annotations = template["metadata"]["annotations"]
         self.spec = template["spec"]
+        self.volumes = self.spec["volumes"] + [
+            {"name": claim["metadata"]["name"], "persistentVolumeClaim": claim["spec"]}
+            for claim in self.controller["spec"].get("volumeClaimTemplates", [])]
         self.weir = weir_container(self.spec)
-        self.app = next(one for one in self.spec["containers"] if one["name"] == "app")
+        self.app = next((one for one in self.spec["containers"] if one["name"] == "app"), None)
         self.config_file = self.weir["args"][self.weir["args"].index("--config") + 1]
         self.settings = yaml.safe_load(self.file(self.config_file))
 
@@ -51,7 +57,7 @@ class Pod:
         path = pathlib.PurePosixPath(path)
         found = [mount for mount in self.weir["volumeMounts"] if path.is_relative_to(mount["mountPath"])]
         assert len(found) == 1, f"{len(found)} mounts hold {path}"
-        volumes = [volume for volume in self.spec["volumes"] if volume["name"] == found[0]["name"]]
+        volumes = [volume for volume in self.volumes if volume["name"] == found[0]["name"]]
         assert len(volumes) == 1, f"{len(volumes)} volumes {found[0]['name']}"
         return found[0], volumes[0], str(path.relative_to(found[0]["mountPath"]))
 
@@ -59,6 +65,10 @@ class Pod:
         """The text of a file that comes from a ConfigMap among the documents."""
         _, volume, name = self.mounted(path)
         return the(self.documents, "ConfigMap", volume["configMap"]["name"])["data"][name]
+
+    def of(self, service):
+        """Whether the Service leads to the pod."""
+        return service["spec"]["selector"].items() <= self.labels.items()
 
     def port(self, name):
         return next(port["containerPort"] for port in self.weir["ports"] if port["name"] == name)

@@ -1,8 +1,8 @@
 {{/*
 The weir container, for this chart and for others. A chart that depends on this one has this
-chart's values under `weir:` in its own, with `app.enabled: false` (then only the ConfigMap and
-the headless Service are made here) and `app.port` the port of its own app, and writes in its
-Deployment:
+chart's values under `weir:` in its own, with `app.enabled: false` (then only the ConfigMap, the
+headless Service and the anchors, if it wants some, are made here) and `app.port` the port of its
+own app, and writes in its Deployment:
 
   template:
     metadata:
