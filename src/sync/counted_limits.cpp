@@ -82,14 +82,20 @@ void CounterExchange::share_windows(std::uint32_t members, bool others) {
 
 /// Counts the shards whose owners were all lost at once.
 void CounterExchange::watch_owners(std::int64_t second) {
-    const std::size_t lost = lost_owners_.tick(
-        now_, second, transport_.owners(), [this](const gossip::MemberId& member) {
-            return member == self_ || silence_.is_live(silence_.number(member, now_));
-        });
+    const std::size_t lost =
+        lost_owners_.tick(now_, second, transport_.owners(),
+                          [this](const gossip::MemberId& member) { return knows_counts(member); });
     counters_.owners_lost += lost;
     if (counters_.owners_lost > 0 && lost_owners_.looked_at(now_)) {
         uncertain_windows_ = window_owner_.uncertain(lost_owners_);
     }
+}
+
+/// Whether this owner lives, or was an anchor that has started again: it has a disk.
+bool CounterExchange::knows_counts(const gossip::MemberId& owner) const {
+    const membership::Member* const there = transport_.membership().find(owner.address);
+    return owner.address == self_.address ||
+           (there != nullptr && (there->id == owner || there->flags.anchor));
 }
 
 /// Whether windows can be told from those that have ended: by the clocks of others, if there are

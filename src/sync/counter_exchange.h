@@ -203,6 +203,7 @@ class CounterExchange final : public DeltaSink,
     void share_windows(std::uint32_t members, bool others);
     [[nodiscard]] bool clock_is_known() const;
     void watch_owners(std::int64_t second);
+    [[nodiscard]] bool knows_counts(const gossip::MemberId& owner) const;
     void follow_clock();
     void tell_clock(const gossip::MemberId& to);
     [[nodiscard]] std::vector<gossip::MemberId> live_serving() const;

@@ -1,8 +1,7 @@
 #include "sync/kept_counts.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
+#include <tuple>
 
 #include "base/assert.h"
 
@@ -21,7 +20,7 @@ std::size_t KeptCounts::write(ByteWriter& block, Cursor& cursor) {
     }
     for (; cursor.own < origin_.slots() && has_room(); ++cursor.own) {
         const auto count = origin_.own_count(cursor.own);
-        if (count && !owner_.has_count(*count)) {
+        if (count && !owner_.has_count_of_self(*count)) {
             encode(block, *count);
             ++written;
         }
@@ -70,23 +69,37 @@ void KeptCounts::read(ByteSpan block) {
     WEIR_ASSERT(waiting_.size() <= WindowOwner::kMostRows);
 }
 
-void KeptCounts::foretell(bool alone) {
-    struct Sum {
-        double most = 0;
-        double admitted = 0;
+/// Of several counts of one run in a window the newest stays: a member writes what it has admitted
+/// itself, and as an owner what it has told itself before.
+void KeptCounts::drop_older() {
+    const auto by_run = [](const WindowReport& count) {
+        return std::tuple(count.key, count.end, count.run);
     };
-    std::map<std::pair<LimitKey, std::uint32_t>, Sum> sums;  // by limit and end of the window
-    for (const WindowReport& count : waiting_) {
-        Sum& sum = sums[{count.key, count.end}];
-        sum.most = std::max(sum.most, static_cast<double>(count.most));
-        sum.admitted += static_cast<double>(count.admitted);
-    }
-    for (const auto& [which, sum] : sums) {
-        const auto& [key, end] = which;
-        const double part = alone ? sum.most : std::max(1.0, sum.most * limiter::kPartOfNewMembers);
-        const double left = std::max(0.0, sum.most - sum.admitted);
-        WEIR_ASSERT(end != 0 && part >= 0);
-        origin_.foretell(key, {.end = end, .allowance = std::min(part, left), .admitted = 0});
+    std::sort(waiting_.begin(), waiting_.end(), [&](const auto& one, const auto& other) {
+        return std::tuple(by_run(one), other.number) < std::tuple(by_run(other), one.number);
+    });
+    const auto last = std::unique(
+        waiting_.begin(), waiting_.end(),
+        [&](const auto& one, const auto& other) { return by_run(one) == by_run(other); });
+    waiting_.erase(last, waiting_.end());
+}
+
+void KeptCounts::foretell(bool alone) {
+    drop_older();
+    for (auto each = waiting_.begin(); each != waiting_.end();) {
+        const WindowReport& first = *each;
+        std::uint64_t most = 0;
+        double admitted = 0;
+        for (; each != waiting_.end() && each->key == first.key && each->end == first.end; ++each) {
+            most = std::max(most, each->most);
+            admitted += static_cast<double>(each->admitted);
+        }
+        const auto whole = static_cast<double>(most);
+        const double part = alone ? whole : std::max(1.0, whole * limiter::kPartOfNewMembers);
+        const double left = std::max(0.0, whole - admitted);
+        WEIR_ASSERT(first.end != 0 && part >= 0);
+        origin_.foretell(first.key,
+                         {.end = first.end, .allowance = std::min(part, left), .admitted = 0});
     }
 }
 

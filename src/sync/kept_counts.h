@@ -58,6 +58,7 @@ class KeptCounts {
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
   private:
+    void drop_older();
     void write_owned(ByteWriter& block, Cursor& cursor, std::size_t& written);
 
     WindowOrigin& origin_;

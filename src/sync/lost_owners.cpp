@@ -8,8 +8,8 @@
 namespace weir::sync {
 namespace {
 
-bool any_lives(const membership::OwnerList& owners, const LostOwners::IsLive& is_live) {
-    return std::any_of(owners.begin(), owners.end(), is_live);
+bool any_knows(const membership::OwnerList& owners, const LostOwners::KnowsCounts& knows_counts) {
+    return std::any_of(owners.begin(), owners.end(), knows_counts);
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ void LostOwners::left(const gossip::MemberId& member) {
 }
 
 std::size_t LostOwners::tick(Instant now, std::int64_t second, const membership::Owners& owners,
-                             const IsLive& is_live) {
+                             const KnowsCounts& knows_counts) {
     if (now < next_look_) {
         return 0;
     }
@@ -35,11 +35,11 @@ std::size_t LostOwners::tick(Instant now, std::int64_t second, const membership:
             shard.now = owners.of(number);
             shard.since = now;
         }
-        if (any_lives(shard.lost, is_live)) {
+        if (any_knows(shard.lost, knows_counts)) {
             shard.lost.clear();
             shard.lost_at = 0;
         }
-        if (!shard.stood.empty() && !any_lives(shard.stood, is_live) && !shard.handed_over) {
+        if (!shard.stood.empty() && !any_knows(shard.stood, knows_counts) && !shard.handed_over) {
             shard.lost = std::exchange(shard.stood, {});
             shard.lost_at = std::max<std::int64_t>(1, second);
             ++lost;

@@ -5,7 +5,7 @@
 //
 // Owners that were the same for kStood count as those who knew: so long new ones need at most to be
 // told everything, and members are found out within less. When one of the lost ones is heard again,
-// as after a split, nothing is lost.
+// as after a split, or has started again with what it had on its disk, nothing is lost.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its state, one for each
 // shard.
@@ -24,11 +24,12 @@ class LostOwners {
     static constexpr Duration kStood = std::chrono::seconds(5);
     static constexpr Duration kLookEvery = std::chrono::milliseconds(500);
 
-    using IsLive = std::function<bool(const gossip::MemberId& member)>;
-    /// To be called with each tick; most calls do nothing. `is_live`: also of this member.
-    /// `second`: of the fleet's wall clock. Returns how many shards were lost.
+    using KnowsCounts = std::function<bool(const gossip::MemberId& member)>;
+    /// To be called with each tick; most calls do nothing. `knows_counts`: whether an owner
+    /// lives, this member included, or has started again with its counts. `second`: of the fleet's
+    /// wall clock. Returns how many shards were lost.
     std::size_t tick(Instant now, std::int64_t second, const membership::Owners& owners,
-                     const IsLive& is_live);
+                     const KnowsCounts& knows_counts);
     /// A member has said goodbye.
     void left(const gossip::MemberId& member);
     /// Whether the tick() of this time has looked.

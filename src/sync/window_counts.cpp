@@ -64,11 +64,15 @@ void WindowOwner::restore(const WindowReport& report, Instant now) {
     }
 }
 
-bool WindowOwner::has_count(const WindowReport& report) const {
+bool WindowOwner::has_count_of_self(const WindowReport& report) const {
     WEIR_ASSERT(report.run != 0 && report.end != 0);
     const auto known = limits_.find(report.key);
-    const Row* const row = known ? row_of(limits_[*known], report.run) : nullptr;
-    return row != nullptr && limits_[*known].end == report.end && row->said.number >= report.number;
+    if (!known || limits_[*known].end != report.end) {
+        return false;
+    }
+    const auto row = limits_[*known].rows.find(self_);
+    return row != limits_[*known].rows.end() && row->second.reported &&
+           row->second.said.run == report.run && row->second.said.number >= report.number;
 }
 
 }  // namespace weir::sync

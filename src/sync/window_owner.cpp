@@ -23,7 +23,7 @@ constexpr std::uint32_t kHandDoublings = 5;
 
 // --- which limits --------------------------------------------------------------------------------
 
-void WindowOwner::tick(Instant now, std::int64_t second, const Fleet& fleet,
+void WindowOwner::tick(Instant now, std::int64_t second, const Sharing& fleet,
                        const gossip::MemberId& self, const membership::Owners& owners,
                        WindowSink& sink, bool moved) {
     second_ = second;

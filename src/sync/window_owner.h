@@ -56,13 +56,13 @@ class WindowOwner {
         : silence_(silence), live_(std::move(live)), statistics_(statistics) {}
 
     /// Who there is besides this member.
-    struct Fleet {
+    struct Sharing {
         std::uint32_t members;  // how many share the limits, this one included if it does
         bool others;            // others may know what was admitted, also if they share no limit
     };
     /// Looks at the limits for which something is due. `second` and `moved`: as for
     /// WindowOrigin::tick().
-    void tick(Instant now, std::int64_t second, const Fleet& fleet, const gossip::MemberId& self,
+    void tick(Instant now, std::int64_t second, const Sharing& fleet, const gossip::MemberId& self,
               const membership::Owners& owners, WindowSink& sink, bool moved = true);
     /// An origin reports, or an owner tells of a member that is gone. Only for shards that this
     /// member owns.
@@ -96,8 +96,8 @@ class WindowOwner {
             visit(count_of(limit, cell.said));
         }
     }
-    /// Whether for_each_count() has what this run has admitted, or something newer.
-    [[nodiscard]] bool has_count(const WindowReport& report) const;
+    /// Whether for_each_count() has this count of this member's own run, or a newer one.
+    [[nodiscard]] bool has_count_of_self(const WindowReport& report) const;
     [[nodiscard]] std::size_t slots() const { return limits_.slots(); }
     /// Counts what was learned that others could forget.
     [[nodiscard]] std::uint64_t news() const { return news_; }

@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/hash.h"
 #include "cluster/protocol_bytes.h"
@@ -16,6 +17,7 @@
 #include "gossip/seal.h"
 #include "membership/owners.h"
 #include "sync/messages.h"
+#include "sync/window_messages.h"
 
 namespace weir {
 namespace {
@@ -353,7 +355,21 @@ TEST_CASE("the snapshot is what the page says, block by block") {
     entry.kind = definitions::EntryKind::absent;
     entry.written = kNow - 7s;
     REQUIRE(map.merge(entry, kNow) == definitions::MergeOutcome::applied);
-    definitions::SnapshotWriter writer(map, "storage", kNow, 5s);
+    sync::WindowReport count;
+    count.key = {kNumber, 1, 0, 1000};
+    count.run = 9;
+    count.end = 10;
+    count.number = 11;
+    count.gone = true;
+    count.most = 12;
+    count.allowance = count.admitted = count.wanted = 6;
+    std::size_t left = 1;
+    definitions::SnapshotWriter writer(map, "storage", kNow, 5s, [&](ByteWriter& block) {
+        if (left > 0) {
+            encode(block, count);
+        }
+        return std::exchange(left, 0U);
+    });
     Bytes file;
     for (Bytes piece = writer.next(); !piece.empty(); piece = writer.next()) {
         file.insert(file.end(), piece.begin(), piece.end());
@@ -365,6 +381,8 @@ TEST_CASE("the snapshot is what the page says, block by block") {
 
     const auto rows = page().table("## The snapshot", "type");
     const std::string entries = "entries as in a push";
+    const std::string layout = page().layout("window_report");
+    const std::string counts = layout.substr(layout.find("each {") + 5);
     const std::vector<Fields> expected = {
         {{"varint milliseconds since 1970", 5000}, {"string cluster", "storage"}},
         {{entries, Records{page().sentence("Entry: "),
@@ -374,6 +392,16 @@ TEST_CASE("the snapshot is what the page says, block by block") {
                              {"ms age", 7000},
                              {"string who", ""},
                              {"string why", ""}}}}}},
+        {{"entries as in `window_report`", Records{counts,
+                                                   {{{"limit", "010203040506070890"},
+                                                     {"8 run", 9},
+                                                     {"4 end", 10},
+                                                     {"varint number", 11},
+                                                     {"1 flags", 2},
+                                                     {"varint most", 12},
+                                                     {"varint allowance", 6},
+                                                     {"varint admitted", 6},
+                                                     {"varint wanted", 6}}}}}},
         {{"varint number of entries", 1}}};
     REQUIRE(rows.size() == expected.size());
     ByteReader reader(ByteSpan(file).subspan(10));

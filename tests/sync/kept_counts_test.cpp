@@ -131,6 +131,31 @@ TEST_CASE("counts are written in blocks of any size, and each once") {
     CHECK(member.owner.admitted(counts.front().key) == counts.front().admitted);
 }
 
+TEST_CASE("of several counts of one run the newest is taken, also before the first request") {
+    Lone member;
+    WindowReport old = count_of_run(quota_hash("q"), 11, 200);
+    WindowReport newer = count_of_run(quota_hash("q"), 11, 300);
+    newer.number = 9;
+    WindowReport other = count_of_run(quota_hash("q"), 12, 100);
+    member.kept.read(block_of({newer, other, old}));
+    member.kept.foretell(true);
+    CHECK(member.kept.waiting() == 2);
+    member.limiter.set_wall_clock(std::chrono::seconds(Lone::kSecond) -
+                                  member.now.time_since_epoch());
+    limiter::QuotaDefinition definition;
+    definition.name = "q";
+    definition.limits = {kept_minute(1000)};
+    REQUIRE(sim::put_quota(member.limiter, definition, member.now).empty());
+    auto& thread = member.limiter.register_thread(1);
+    int admitted = 0;
+    for (int i = 0; i < 1000; ++i) {
+        const auto leaf = member.limiter.find(thread, "q", member.now);
+        const auto mode = limiter::CheckMode::charge;
+        admitted += member.limiter.check(thread, leaf, {}, member.now, mode).admitted ? 1 : 0;
+    }
+    CHECK(admitted == 600);
+}
+
 TEST_CASE("counts that cannot be are passed over, and those of ended windows are not kept") {
     Lone member;
     WindowReport good = count_of_run(1, 11, 5);

@@ -63,6 +63,10 @@ class WindowFleet {
         for (std::size_t i = 0; i < index; ++i) {
             members_.back()->left[i] = members_[i]->dead;  // nobody tells it of those
         }
+        for (auto& member : members_) {
+            member->silence.joined(members_.back()->id, !anchor);
+            members_.back()->silence.joined(member->id, !member->anchor);
+        }
         put(*members_.back());
         return index;
     }
