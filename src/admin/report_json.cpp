@@ -53,6 +53,7 @@ Json to_json(const SnapshotFigures& snapshot) {
             {"counts", snapshot.counts},
             {"last_success_unix_seconds", snapshot.last_success_seconds},
             {"unsaved", snapshot.unsaved},
+            {"unsaved_counts", snapshot.unsaved_counts},
             {"problem", snapshot.problem.empty() ? Json(nullptr) : Json(snapshot.problem)}};
 }
 

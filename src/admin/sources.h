@@ -255,8 +255,9 @@ struct SnapshotFigures {
     std::uint64_t counts = 0;
     /// Unix time at which the last snapshot was written; 0 if none was.
     double last_success_seconds = 0;
-    /// There are changes that are not on the disk yet.
+    /// There are changes that are not on the disk yet, or counts that have changed.
     bool unsaved = false;
+    bool unsaved_counts = false;
     /// Why the last attempt to write failed; empty if it did not.
     std::string problem = {};
 };

@@ -82,6 +82,7 @@ Result<Prepared> prepare(const ClusterOptions& options) {
     }
     prepared.engine.cluster_name = options.settings->name;
     prepared.engine.anchor = options.anchor;
+    prepared.engine.sync.expects_others = !options.settings->join.empty();
     prepared.engine.sync.hold = options.settings->hold;
     prepared.engine.sync.hold_alone = options.settings->hold_alone;
     prepared.engine.agree_after = options.settings->agree_after;
@@ -263,7 +264,7 @@ class Cluster::Driver {
         } else {
             receive();
         }
-        engine_.set_wall_clock(net::unix_time() - now.time_since_epoch());
+        engine_.set_wall_clock(net::unix_ahead());
         engine_.tick(now);
         net::move_forward(engine_.take_clock_lag());
         flush();

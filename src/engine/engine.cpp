@@ -93,6 +93,7 @@ Engine::Implementation::Implementation(EngineOptions options, limiter::Limiter& 
       feed_(store_, limiter_, counters_),
       stops_(kTickInterval, options_.sync.stop_threshold) {
     exchange_.set_agree_after(options_.agree_after);
+    counters_.kept_counts().set_alone(!options_.clustered);
 }
 
 void Engine::Implementation::start(Instant now) {
@@ -255,10 +256,14 @@ void Engine::Implementation::flush() {
 }
 
 void Engine::Implementation::goodbye(Instant now) {
-    if (left_ || !options_.clustered) {
+    if (left_) {
         return;
     }
     now_ = now;
+    if (!options_.clustered) {
+        counters_.leave_alone(now);
+        return;
+    }
     transport_.grant_last_words();
     counters_.begin_leaving(now);
     transport_.begin_leaving();

@@ -149,6 +149,9 @@ bool is_known(MessageType type) { return to_string(type) != "unknown"; }
 
 Lane lane_of(MessageType type) {
     const auto number = static_cast<std::uint8_t>(type);
+    if (type == MessageType::clock) {
+        return Lane::counters;  // membership has no use for it; the numbers of counters are used up
+    }
     if (number < 16) {
         return Lane::membership;
     }

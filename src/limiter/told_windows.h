@@ -1,14 +1,15 @@
 #pragma once
 // What this process was told of the present windows of limits that it may not have used yet: when
 // they end and how much of them it may admit. A limit that is used for the first time begins with
-// that. It is a cache: the limit whose window ends first gives its place to another one when there
-// is no room. A limit that was forgotten begins with an equal part (windows.h).
+// that. It is a cache: a limit finds room in one of eight places, and if all are taken, in place of
+// the one whose window ends first, which is rare in a table of which a quarter is used. A limit
+// that was forgotten begins with an equal part (windows.h).
 //
 // Thread-safety: one thread calls tell(), any number call find() at the same time, without a lock.
-// Ownership: it owns its tables. The first is made with the first tell(), and a larger one when it
-// is half full; smaller ones are kept, because others may still read them, so that all together
-// have at most twice the places of the largest.
-// Invariant: find() returns nothing that was put together from two calls of tell().
+// Ownership: it owns its tables. The first is made with the first tell(), and a larger one when a
+// quarter of it is used; smaller ones are kept, because others may still read them, so that all
+// together have at most twice the places of the largest. Invariant: find() returns nothing that was
+// put together from two calls of tell().
 
 #include <atomic>
 #include <cstddef>
@@ -25,13 +26,13 @@ namespace weir::limiter {
 
 class ToldWindows {
   public:
-    static constexpr std::size_t kFirstPlaces = std::size_t{1} << 12;
-    static constexpr std::size_t kMostPlaces = std::size_t{1} << 18;
+    static constexpr std::size_t kFirstPlaces = std::size_t{1} << 13;
+    static constexpr std::size_t kMostPlaces = std::size_t{1} << 19;
 
     /// Notes what was told of a limit, which is known by this number (not 0).
     void tell(std::uint64_t limit, const WindowAllowance& told) {
         WEIR_ASSERT(limit != 0 && told.end > 0 && told.allowance >= 0);
-        if (tables_.empty() || (used_ > newest().size / 2 && newest().size < kMostPlaces)) {
+        if (tables_.empty() || (used_ > newest().size / 4 && newest().size < kMostPlaces)) {
             grow();
         }
         Place& place = place_for(newest(), limit);
@@ -54,7 +55,7 @@ class ToldWindows {
 
   private:
     /// So many places in a row may hold a limit.
-    static constexpr std::size_t kWays = 4;
+    static constexpr std::size_t kWays = 8;
     struct Place {
         std::atomic<std::uint64_t> limit{0};    // 0 = nothing was told
         std::atomic<std::uint32_t> changes{0};  // odd while it is being changed

@@ -194,7 +194,7 @@ void Transport::deliver(const MessageOrigin& origin, const gossip::Message& mess
         return;
     }
     if (gossip::lane_of(message.type) == gossip::Lane::membership &&
-        message.type != gossip::MessageType::hints && message.type != gossip::MessageType::clock) {
+        message.type != gossip::MessageType::hints) {
         if (const auto rejection = membership_.receive(origin, message, now)) {
             reject(*rejection);
         }

@@ -31,4 +31,22 @@ Duration unix_time() {
         std::chrono::system_clock::now().time_since_epoch());
 }
 
+Duration unix_ahead() {
+    constexpr int kReadings = 5;
+    constexpr Duration kTogether = std::chrono::microseconds(20);
+    Duration ahead{};
+    Duration least = Duration::max();
+    for (int i = 0; i < kReadings && least > kTogether; ++i) {
+        const Instant before = now();
+        const Duration wall = unix_time();
+        const Duration between = now() - before;
+        if (between < least) {
+            least = between;
+            ahead = wall - (before.time_since_epoch() + between / 2);
+        }
+    }
+    WEIR_ASSERT(least < Duration::max());
+    return ahead;
+}
+
 }  // namespace weir::net

@@ -19,4 +19,8 @@ void move_forward(Duration by);
 /// header fields. It must not be used to measure durations.
 [[nodiscard]] Duration unix_time();
 
+/// How much later the time since 1970 is than now(). Both clocks are read together, so that a
+/// process that is stopped in between does not take the pause for a difference.
+[[nodiscard]] Duration unix_ahead();
+
 }  // namespace weir::net

@@ -37,7 +37,7 @@ LocalNode::LocalNode(boost::asio::io_context& control, const config::Settings& s
       maintenance_(control),
       limiter_(limiter_options(settings, random_.next())),
       sets_(settings.cluster.has_value()) {
-    limiter_.set_wall_clock(net::unix_time() - net::now().time_since_epoch());
+    limiter_.set_wall_clock(net::unix_ahead());
 }
 
 Result<void> LocalNode::open(const config::Settings& settings) {

@@ -73,6 +73,7 @@ bool SnapshotKeeper::changed() const { return saved_ != store_.overrides().root_
 admin::SnapshotFigures SnapshotKeeper::figures() const {
     admin::SnapshotFigures figures = figures_;
     figures.unsaved = changed();
+    figures.unsaved_counts = saved_counts_ != counts_.news();
     return figures;
 }
 
@@ -126,7 +127,7 @@ void SnapshotKeeper::take_counts(const std::vector<std::vector<std::byte>>& bloc
     for (const std::vector<std::byte>& block : blocks) {
         counts_.read(block);
     }
-    counts_.foretell(cluster_.empty());
+    counts_.foretell();
     figures_.loaded_counts = counts_.taken();
     if (counts_.taken() > 0) {
         tell(false, "counts of windows taken from the snapshot", std::to_string(counts_.taken()));

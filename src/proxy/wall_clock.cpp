@@ -33,7 +33,7 @@ Duration WallClock::at(Instant now) {
     constexpr Duration kReadAgainAfter = std::chrono::seconds(1);
     if (!has_read_ || now - read_at_ >= kReadAgainAfter) {
         read_at_ = net::now();
-        ahead_ = net::unix_time() - read_at_.time_since_epoch();
+        ahead_ = net::unix_ahead();
         has_read_ = true;
     }
     return now.time_since_epoch() + ahead_;

@@ -16,6 +16,8 @@ namespace {
 constexpr Duration kExpectOthers = std::chrono::seconds(2);
 /// A member that hears others waits at most for so long until it hears their clocks.
 constexpr Duration kHearClocks = std::chrono::milliseconds(500);
+/// Limits of which counts may be missing are counted so often: all have to be looked at.
+constexpr Duration kCountUncertainEvery = std::chrono::seconds(5);
 /// So many members at most are told this machine's clock at a time.
 constexpr std::size_t kTellClockTo = 16;
 
@@ -62,7 +64,8 @@ void CounterExchange::share_windows(std::uint32_t members, bool others) {
         others_since_ = now_;
     }
     WEIR_ASSERT(started_.has_value());
-    if (!others_since_ && has_seeds_ && now_ - *started_ < kExpectOthers) {
+    if (!others_since_ && (has_seeds_ || settings_.expects_others) &&
+        now_ - *started_ < kExpectOthers) {
         limiter_.share_windows(2, std::numeric_limits<std::int64_t>::max());
         return;
     }
@@ -74,28 +77,29 @@ void CounterExchange::share_windows(std::uint32_t members, bool others) {
     const bool moved = std::exchange(owners_moved_, false);
     window_owner_.tick(now_, second, {members, others}, self_, transport_.owners(), *this, moved);
     watch_owners(second);
-    if (kept_counts_.waiting() > 0 && clock_is_known()) {
-        kept_counts_.restore(now_);
+    if (kept_counts_.waiting() > 0) {
+        window_owner_.learn_on(now_);
+        if (second > 0 && clock_is_known()) {
+            kept_counts_.restore(now_);
+        }
     }
     window_origin_.tick(now_, second, transport_.owners(), *this, moved);
 }
 
-/// Counts the shards whose owners were all lost at once.
+/// Counts the shards whose owners were all lost at once, and the limits that this concerns.
 void CounterExchange::watch_owners(std::int64_t second) {
-    const std::size_t lost =
-        lost_owners_.tick(now_, second, transport_.owners(),
-                          [this](const gossip::MemberId& member) { return knows_counts(member); });
+    const std::size_t lost = lost_owners_.tick(
+        now_, second, transport_.owners(), [this](const gossip::MemberId& member) {
+            return member.address == self_.address ||
+                   transport_.membership().find(member) != nullptr;
+        });
     counters_.owners_lost += lost;
-    if (counters_.owners_lost > 0 && lost_owners_.looked_at(now_)) {
+    if (!lost_owners_.any()) {
+        uncertain_windows_ = 0;
+    } else if (lost > 0 || now_ - uncertain_counted_ >= kCountUncertainEvery) {
+        uncertain_counted_ = now_;
         uncertain_windows_ = window_owner_.uncertain(lost_owners_);
     }
-}
-
-/// Whether this owner lives, or was an anchor that has started again: it has a disk.
-bool CounterExchange::knows_counts(const gossip::MemberId& owner) const {
-    const membership::Member* const there = transport_.membership().find(owner.address);
-    return owner.address == self_.address ||
-           (there != nullptr && (there->id == owner || there->flags.anchor));
 }
 
 /// Whether windows can be told from those that have ended: by the clocks of others, if there are

@@ -52,7 +52,9 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
       quiet_messages_(transport, counters_.dropped_entries),
-      quiet_answers_(transport, counters_.dropped_entries) {}
+      quiet_answers_(transport, counters_.dropped_entries) {
+    window_owner_.watch(lost_owners_);
+}
 
 void CounterExchange::start(Instant now) {
     now_ = now;
@@ -131,6 +133,11 @@ void CounterExchange::tick_alone(Instant now) {
         limiter_.drain_active([](limiter::LimitRef) {});  // it finds the windows among those in use
         share_windows(1, false);
     }
+}
+
+void CounterExchange::leave_alone(Instant now) {
+    tick_alone(now);
+    window_origin_.tell_all(now, transport_.owners(), *this);
 }
 
 void CounterExchange::report() {

@@ -81,8 +81,10 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] bool nobody_there(const gossip::MemberId& member, Instant now);
     /// `number` counts all ticks of the process; some work is done only at every n-th of them.
     void tick(Instant now, std::uint64_t number);
-    /// Instead of tick(), where there is no fleet: counts what is to be kept in a snapshot.
+    /// Instead of tick() and leave(), where there is no fleet: counts what is to be kept in a
+    /// snapshot.
     void tick_alone(Instant now);
+    void leave_alone(Instant now);
     /// Follows the changes of membership since the last call, and the changes of owners, which it
     /// takes from the transport.
     void follow(std::span<const membership::MembershipEvent> events, Instant now);
@@ -115,7 +117,8 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] const WindowOwner& owned_windows() const { return window_owner_; }
     /// What of the counts of windows is kept in a snapshot.
     [[nodiscard]] KeptCounts& kept_counts() { return kept_counts_; }
-    /// Of how many limits counts of members that are gone may be missing, as of the last second.
+    /// Of how many limits counts of members that are gone may be missing, as of five seconds ago at
+    /// most.
     [[nodiscard]] std::size_t uncertain_windows() const { return uncertain_windows_; }
     [[nodiscard]] const Silence& silence() const { return silence_; }
     [[nodiscard]] const HotTable& hot() const { return hot_; }
@@ -203,7 +206,6 @@ class CounterExchange final : public DeltaSink,
     void share_windows(std::uint32_t members, bool others);
     [[nodiscard]] bool clock_is_known() const;
     void watch_owners(std::int64_t second);
-    [[nodiscard]] bool knows_counts(const gossip::MemberId& owner) const;
     void follow_clock();
     void tell_clock(const gossip::MemberId& to);
     [[nodiscard]] std::vector<gossip::MemberId> live_serving() const;
@@ -232,6 +234,7 @@ class CounterExchange final : public DeltaSink,
     KeptCounts kept_counts_;
     FleetClock clock_;
     std::size_t uncertain_windows_ = 0;
+    Instant uncertain_counted_{};
     std::optional<Instant> clock_told_;
     std::size_t clock_hand_ = 0;  // who is told next
     bool has_seeds_ = false;

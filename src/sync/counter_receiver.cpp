@@ -39,6 +39,11 @@ void CounterExchange::receive(const membership::Received& message, Instant now) 
             refuse_values(sender);
         }
         return;
+    } else if (message.type == gossip::MessageType::clock) {  // it is one record, without a head
+        if (!clock_.receive(message.sender, reader, now_)) {
+            refuse_values(sender);
+        }
+        return;
     } else {
         skip_head(reader);
     }
@@ -77,11 +82,6 @@ bool CounterExchange::receive_entry(const membership::Received& message, ByteRea
             return true;
         case gossip::MessageType::hints:
             receive_hint(reader, sender);
-            return true;
-        case gossip::MessageType::clock:
-            if (!clock_.receive(message.sender, reader, now_)) {
-                refuse_values(sender);
-            }
             return true;
         case gossip::MessageType::allowance_report:
             receive_allowance(reader, message.sender, sender);

@@ -84,7 +84,7 @@ void KeptCounts::drop_older() {
     waiting_.erase(last, waiting_.end());
 }
 
-void KeptCounts::foretell(bool alone) {
+void KeptCounts::foretell() {
     drop_older();
     for (auto each = waiting_.begin(); each != waiting_.end();) {
         const WindowReport& first = *each;
@@ -94,8 +94,11 @@ void KeptCounts::foretell(bool alone) {
             most = std::max(most, each->most);
             admitted += static_cast<double>(each->admitted);
         }
+        if (most == 0) {
+            continue;  // nobody had told how much there is
+        }
         const auto whole = static_cast<double>(most);
-        const double part = alone ? whole : std::max(1.0, whole * limiter::kPartOfNewMembers);
+        const double part = alone_ ? whole : std::max(1.0, whole * limiter::kPartOfNewMembers);
         const double left = std::max(0.0, whole - admitted);
         WEIR_ASSERT(first.end != 0 && part >= 0);
         origin_.foretell(first.key,
@@ -104,12 +107,14 @@ void KeptCounts::foretell(bool alone) {
 }
 
 void KeptCounts::restore(Instant now) {
-    for (const WindowReport& count : waiting_) {
-        WEIR_ASSERT(count.gone);
-        owner_.restore(count, now);
+    for (std::size_t i = 0; i < kRestoreAtOnce && !waiting_.empty(); ++i) {
+        WEIR_ASSERT(waiting_.back().gone);
+        owner_.restore(waiting_.back(), now);
+        waiting_.pop_back();
     }
-    waiting_.clear();
-    waiting_.shrink_to_fit();
+    if (waiting_.empty()) {
+        waiting_.shrink_to_fit();
+    }
 }
 
 }  // namespace weir::sync

@@ -2,8 +2,8 @@
 // The counts of windows that outlive this process in its snapshot. While it runs, they are written
 // there in pieces: what each run of a member has admitted in the present window of each limit, as
 // far as this member knows. After a start they are read from there, and when the fleet's wall clock
-// is known, they are given to the owner's side, which tells the owners of each limit. Counts only
-// grow and belong to one run each, so that what others know as well is not counted twice
+// is known, they are given to the owner's side, which tells the owners of each limit. Each count
+// belongs to one run, and the newest holds, so that what others know as well is not counted twice
 // (docs/decisions/0169-windows-are-counted-by-run.md).
 //
 // Thread-safety: none, belongs to the control thread. Ownership: borrows the two sides of windows;
@@ -25,6 +25,8 @@ class KeptCounts {
   public:
     KeptCounts(WindowOrigin& origin, WindowOwner& owner) : origin_(origin), owner_(owner) {}
 
+    /// Says whether there is no fleet.
+    void set_alone(bool alone) { alone_ = alone; }
     /// Says that somebody keeps the counts. Without a fleet nothing is counted for it else.
     void want() { wanted_ = true; }
     [[nodiscard]] bool wanted() const { return wanted_; }
@@ -47,11 +49,13 @@ class KeptCounts {
     /// refused(), as are those for which there is no room.
     void read(ByteSpan block);
     /// To be called when all was read, before the first request. Until owners are heard, a limit
-    /// begins with what these counts leave of it: `alone` of the whole window, else of the little
-    /// that new members may use.
-    void foretell(bool alone);
-    /// Gives what was read to the owner's side. To be called when the fleet's wall clock is known.
+    /// begins with what these counts leave of it: without a fleet of the whole window, else of the
+    /// little that new members may use.
+    void foretell();
+    /// Gives a part of what was read to the owner's side, kRestoreAtOnce counts at most. To be
+    /// called in each tick since the fleet's wall clock is known, until nothing waits.
     void restore(Instant now);
+    static constexpr std::size_t kRestoreAtOnce = 2000;
     /// How many were read that the owner's side does not have yet.
     [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
     [[nodiscard]] std::uint64_t taken() const { return taken_; }
@@ -65,6 +69,7 @@ class KeptCounts {
     WindowOwner& owner_;
     std::vector<WindowReport> waiting_;
     bool wanted_ = false;
+    bool alone_ = false;
     std::uint64_t taken_ = 0;
     std::uint64_t refused_ = 0;
 };

@@ -8,8 +8,8 @@
 namespace weir::sync {
 namespace {
 
-bool any_knows(const membership::OwnerList& owners, const LostOwners::KnowsCounts& knows_counts) {
-    return std::any_of(owners.begin(), owners.end(), knows_counts);
+bool any_lives(const membership::OwnerList& owners, const LostOwners::IsLive& is_live) {
+    return std::any_of(owners.begin(), owners.end(), is_live);
 }
 
 }  // namespace
@@ -22,8 +22,25 @@ void LostOwners::left(const gossip::MemberId& member) {
     }
 }
 
+void LostOwners::knows(const Endpoint& address) {
+    for (ShardHistory& shard : shards_) {
+        const bool one_of_them =
+            std::any_of(shard.lost.begin(), shard.lost.end(),
+                        [&](const gossip::MemberId& id) { return id.address == address; });
+        if (one_of_them) {
+            shard.lost.clear();
+            shard.lost_at = 0;
+        }
+    }
+}
+
+bool LostOwners::any() const {
+    return std::any_of(shards_.begin(), shards_.end(),
+                       [](const ShardHistory& shard) { return shard.lost_at != 0; });
+}
+
 std::size_t LostOwners::tick(Instant now, std::int64_t second, const membership::Owners& owners,
-                             const KnowsCounts& knows_counts) {
+                             const IsLive& is_live) {
     if (now < next_look_) {
         return 0;
     }
@@ -35,11 +52,11 @@ std::size_t LostOwners::tick(Instant now, std::int64_t second, const membership:
             shard.now = owners.of(number);
             shard.since = now;
         }
-        if (any_knows(shard.lost, knows_counts)) {
+        if (any_lives(shard.lost, is_live)) {
             shard.lost.clear();
             shard.lost_at = 0;
         }
-        if (!shard.stood.empty() && !any_knows(shard.stood, knows_counts) && !shard.handed_over) {
+        if (!shard.stood.empty() && !any_lives(shard.stood, is_live) && !shard.handed_over) {
             shard.lost = std::exchange(shard.stood, {});
             shard.lost_at = std::max<std::int64_t>(1, second);
             ++lost;

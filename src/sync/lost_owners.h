@@ -5,7 +5,8 @@
 //
 // Owners that were the same for kStood count as those who knew: so long new ones need at most to be
 // told everything, and members are found out within less. When one of the lost ones is heard again,
-// as after a split, or has started again with what it had on its disk, nothing is lost.
+// as after a split, or somebody at its address shows that it knows what was admitted before,
+// nothing is lost.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its state, one for each
 // shard.
@@ -24,16 +25,18 @@ class LostOwners {
     static constexpr Duration kStood = std::chrono::seconds(5);
     static constexpr Duration kLookEvery = std::chrono::milliseconds(500);
 
-    using KnowsCounts = std::function<bool(const gossip::MemberId& member)>;
-    /// To be called with each tick; most calls do nothing. `knows_counts`: whether an owner
-    /// lives, this member included, or has started again with its counts. `second`: of the fleet's
-    /// wall clock. Returns how many shards were lost.
+    using IsLive = std::function<bool(const gossip::MemberId& member)>;
+    /// To be called with each tick; most calls do nothing. `is_live`: also of this member.
+    /// `second`: of the fleet's wall clock. Returns how many shards were lost.
     std::size_t tick(Instant now, std::int64_t second, const membership::Owners& owners,
-                     const KnowsCounts& knows_counts);
+                     const IsLive& is_live);
+    /// The member at this address has told what others had admitted, or is a process that was here
+    /// before, perhaps with another incarnation.
+    void knows(const Endpoint& address);
+    /// Whether any shard is lost.
+    [[nodiscard]] bool any() const;
     /// A member has said goodbye.
     void left(const gossip::MemberId& member);
-    /// Whether the tick() of this time has looked.
-    [[nodiscard]] bool looked_at(Instant now) const { return next_look_ == now + kLookEvery; }
     /// The second in which the owners of this shard were lost; 0 if they were not.
     [[nodiscard]] std::int64_t lost_at(membership::Shard shard) const {
         return shards_[shard].lost_at;

@@ -103,6 +103,8 @@ struct SyncSettings {
     /// Whether anchors serve requests as others do, so that they count among the members that share
     /// limits. Only in simulations in which anchors are the centre of a star.
     bool anchors_serve = false;
+    /// Whether others are to be expected, before the addresses of seeds are known.
+    bool expects_others = false;
 
     std::size_t maximum_synced_limits = 65'536;
     std::size_t maximum_owned_limits = 262'144;

@@ -91,6 +91,11 @@ class Silence {
     [[nodiscard]] bool is_unreachable(MemberNumber member) const {
         return members_[member].unreachable;
     }
+    /// Whether the member said goodbye, was replaced, or its host says that it does not run.
+    [[nodiscard]] bool has_ended(MemberNumber member) const {
+        const Known& known = members_[member];
+        return known.gone || known.succeeded || known.unreachable;
+    }
     /// A counter value of the member was refused.
     void refused(MemberNumber member) { ++members_[member].refusals; }
 

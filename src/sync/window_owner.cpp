@@ -29,6 +29,7 @@ void WindowOwner::tick(Instant now, std::int64_t second, const Sharing& fleet,
     second_ = second;
     if (!std::exchange(others_, fleet.others) && fleet.others) {
         learns_until_ = now + kLearn;  // until now there was nobody to learn from
+        others_since_ = now;
     }
     const bool changed = fleet.members != members_ || std::exchange(members_changed_, false);
     members_ = std::max(1U, fleet.members);
@@ -78,8 +79,11 @@ bool WindowOwner::is_first(const LimitKey& key) const {
 /// Whether this owner does not know yet what the members may admit. What they said to it before it
 /// became the first owner may be less than what the former one has granted since.
 bool WindowOwner::learns(const Limit& limit, Instant now) const {
-    if (!others_ || now < learns_until_) {
-        return others_;
+    if (now < learns_until_) {
+        return true;
+    }
+    if (!others_) {
+        return false;
     }
     const Instant since = first_since_[membership::shard_of(limit.key.quota)];
     if (now - since >= kLearn) {
@@ -114,7 +118,9 @@ void WindowOwner::remove(std::uint32_t slot) {
 void WindowOwner::stopped(Instant now) {
     // What was admitted stays true. Who may admit how much, others may have decided meanwhile;
     // origins tell it again until it is noted.
-    learns_until_ = now + 2 * kLearn;
+    if (others_) {
+        learns_until_ = now + 2 * kLearn;
+    }
 }
 
 // --- which window --------------------------------------------------------------------------------
@@ -161,12 +167,13 @@ bool WindowOwner::settle_end(Limit& limit, const WindowReport& report) {
 
 /// The member of the row is gone, or cannot be heard (`held`: its share is kept). What it admitted
 /// stays.
-void WindowOwner::bury(Limit& limit, const Row& row, bool held) {
+void WindowOwner::bury(Limit& limit, const Row& row, Instant now, bool held) {
     if (!row.reported || (row.said.admitted == 0 && !held)) {
         return;
     }
     if (Cell* const cell = take_cell(limit, count_of(limit, row.said)); cell != nullptr && held) {
         cell->held = row.number;
+        cell->since = now;
         cell->allowed = counted(row, 0);
     }
 }
@@ -203,8 +210,13 @@ const WindowOwner::Row* WindowOwner::row_of(const Limit& limit, std::uint64_t ru
 }
 
 /// Turns the rows of members that cannot be heard into cells, if members have changed since it last
-/// did.
+/// did. Of cells whose share is not kept any more only what was admitted stays.
 void WindowOwner::judge(Limit& limit, Instant now) {
+    for (auto& [run, cell] : limit.cells) {
+        if (cell.held && !keeps_share(*cell.held, cell.since, now)) {
+            cell.held.reset();
+        }
+    }
     if (limit.judged == judgements_) {
         return;
     }
@@ -218,13 +230,13 @@ void WindowOwner::judge(Limit& limit, Instant now) {
         each = limit.rows.erase(each);
         WEIR_ASSERT(rows_ > 0);
         --rows_;
-        bury(limit, row, silence_.has_share(row.number, now));
+        bury(limit, row, now, keeps_share(row.number, now, now));
     }
-    for (auto& [run, cell] : limit.cells) {
-        if (cell.held && !silence_.has_share(*cell.held, now)) {
-            cell.held.reset();
-        }
-    }
+}
+
+bool WindowOwner::keeps_share(MemberNumber member, Instant since, Instant now) const {
+    return silence_.has_share(member, now) ||
+           (now - since < kKeepShare && !silence_.has_ended(member));
 }
 
 // --- reports -------------------------------------------------------------------------------------
@@ -240,6 +252,7 @@ WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& fr
         }
         limit.cells.erase(cell);
         --rows_;
+        show_knowledge(from);
     }
     const bool known = limit.rows.contains(from);
     for (auto each = limit.rows.begin(); each != limit.rows.end() && !known;) {
@@ -255,7 +268,7 @@ WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& fr
     rows_ += added ? 1U : 0U;
     Row& row = place->second;
     if (row.reported && row.said.run != report.run) {
-        bury(limit, row, false);  // another process is at this address
+        bury(limit, row, now, false);  // another process is at this address
         row = Row{};
     }
     if (row.reported && report.number <= row.said.number) {
@@ -273,6 +286,13 @@ WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& fr
     return &row;
 }
 
+/// The member knows what was admitted before all owners were lost, if they were.
+void WindowOwner::show_knowledge(const gossip::MemberId& member) {
+    if (lost_ != nullptr) {
+        lost_->knows(member.address);
+    }
+}
+
 /// Takes in what another owner says of a member that is gone. True if it is known from now on.
 bool WindowOwner::notes_gone(Limit& limit, const WindowReport& report) {
     if (const Row* const lives = row_of(limit, report.run)) {
@@ -281,6 +301,19 @@ bool WindowOwner::notes_gone(Limit& limit, const WindowReport& report) {
         return lives->said.number >= report.number;
     }
     return take_cell(limit, report) != nullptr;
+}
+
+/// Another member tells of one that is gone. True if that is known from now on.
+bool WindowOwner::hear_of_gone(Limit& limit, const gossip::MemberId& from,
+                               const WindowReport& report, Instant now) {
+    const std::uint64_t news = news_;
+    const bool noted = notes_gone(limit, report);
+    limit.most = limit.most > 0 ? limit.most : report.most;
+    if (news != news_ && now - others_since_ < kLearnAtMost) {
+        learn_on(now);  // there may be more
+    }
+    show_knowledge(from);
+    return noted;
 }
 
 void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
@@ -305,7 +338,7 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
     }
     answer.end = limit.end;
     if (report.gone) {
-        if (notes_gone(limit, report)) {
+        if (hear_of_gone(limit, from, report, now)) {
             sink.send_window_grant(from, answer);
         }
         due_.add(*slot, now);
@@ -358,6 +391,16 @@ void WindowOwner::noted(const gossip::MemberId& from, const WindowGrant& grant) 
     }
 }
 
+/// When cells that were not noted are told again, or what found no room is tried again.
+Instant WindowOwner::hand_again(const Limit& limit) const {
+    const membership::Shard shard = membership::shard_of(limit.key.quota);
+    if (limit.handed_times == 0 || limit.owners_version != owners_version_[shard]) {
+        return Instant{};
+    }
+    return limit.handed +
+           kHandAgain * (std::int64_t{1} << std::min(limit.handed_times, kHandDoublings));
+}
+
 /// Tells the other owners what members that are gone had admitted.
 void WindowOwner::hand_over(Limit& limit, Instant now, WindowSink& sink) {
     const membership::Shard shard = membership::shard_of(limit.key.quota);
@@ -369,24 +412,24 @@ void WindowOwner::hand_over(Limit& limit, Instant now, WindowSink& sink) {
             cell.noted = {};
         }
     }
-    const Duration wait =
-        kHandAgain * (std::int64_t{1} << std::min(limit.handed_times, kHandDoublings));
-    if (limit.handed_times > 0 && now - limit.handed < wait) {
+    if (now < hand_again(limit)) {
         return;
     }
-    bool sent = false;
+    bool tried = false;
     const bool room = sink.has_room_for_windows(false);
     for (auto& [run, cell] : limit.cells) {
         for (std::size_t i = 0; i < std::min(list.size(), cell.noted.size()); ++i) {
             if (list[i] == self_) {
                 cell.noted[i] = true;
-            } else if (!cell.noted[i] && room) {
-                sink.send_window_report(list[i], count_of(limit, cell.said));
-                sent = true;
+            } else if (!cell.noted[i]) {
+                if (room) {
+                    sink.send_window_report(list[i], count_of(limit, cell.said));
+                }
+                tried = true;
             }
         }
     }
-    if (sent) {
+    if (tried) {
         limit.handed = now;
         ++limit.handed_times;
     }
@@ -432,7 +475,10 @@ Instant WindowOwner::next_look(const Limit& limit, Instant now) const {
             static_cast<std::ptrdiff_t>(std::min(owners_[shard].size(), cell.noted.size())) -
             std::count(cell.noted.begin(), cell.noted.end(), true);
         if (missing > 0 || limit.owners_version != owners_version_[shard]) {
-            next = std::min(next, now + kHandAgain);
+            next = std::min(next, std::max(now, hand_again(limit)));
+        }
+        if (cell.held && now - cell.since < kKeepShare) {
+            next = std::min(next, cell.since + kKeepShare);
         }
     }
     return std::max(next, now + 10ms);

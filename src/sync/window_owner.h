@@ -44,9 +44,15 @@ class WindowOwner {
     static constexpr std::size_t kLooksEachTick = 500;
     /// Clocks of members differ by less than this many seconds.
     static constexpr std::int64_t kClocksDiffer = 1;
+    /// The share of a member that cannot be heard is kept for so long at least, unless it said
+    /// goodbye: members of the other side of a split are not given up all at once, and until they
+    /// are, each side may take itself for the larger one.
+    static constexpr Duration kKeepShare = std::chrono::milliseconds(2500);
     static constexpr Duration kLearn = std::chrono::seconds(1);
     /// So long in any case, as long as some members have said nothing.
     static constexpr Duration kLearnAtLeast = std::chrono::milliseconds(300);
+    /// So long at most, as long as others still tell of members that are gone.
+    static constexpr Duration kLearnAtMost = std::chrono::seconds(3);
     /// A smaller grant that was not confirmed is sent again after so long.
     static constexpr Duration kGrantAgain = std::chrono::milliseconds(200);
 
@@ -72,6 +78,10 @@ class WindowOwner {
     void noted(const gossip::MemberId& from, const WindowGrant& grant);
     /// This process was stopped: what it knows is old.
     void stopped(Instant now);
+    /// Grants nothing for a while, because counts are still to come.
+    void learn_on(Instant now) { learns_until_ = std::max(learns_until_, now + kLearnAtLeast); }
+    /// Notes in `lost` what others show that they know.
+    void watch(LostOwners& lost) { lost_ = &lost; }
     /// A member has come, is gone or cannot be heard.
     void members_changed() { members_changed_ = true; }
 
@@ -120,9 +130,10 @@ class WindowOwner {
     /// What a run has admitted whose member is gone or cannot be heard.
     struct Cell {
         WindowReport said;
-        /// The member that cannot be heard, and how much it may admit in all, as long as its share
-        /// is kept.
+        /// The member that cannot be heard, since when, and how much it may admit in all, as long
+        /// as its share is kept.
         std::optional<MemberNumber> held;
+        Instant since{};
         std::uint64_t allowed = 0;
         std::array<bool, membership::kOwnersPerShard> noted{};  // by owner, in the shard's order
     };
@@ -152,6 +163,7 @@ class WindowOwner {
     [[nodiscard]] std::uint64_t silent_part(const Limit& limit, Instant now) const;
     [[nodiscard]] static Duration again_after(const Row& row);
     [[nodiscard]] bool is_first(const LimitKey& key) const;
+    [[nodiscard]] Instant hand_again(const Limit& limit) const;
     [[nodiscard]] bool learns(const Limit& limit, Instant now) const;
     [[nodiscard]] std::optional<std::uint32_t> find_or_add(const LimitKey& key);
     void remove(std::uint32_t slot);
@@ -160,8 +172,12 @@ class WindowOwner {
     void look(std::uint32_t slot, Instant now, WindowSink& sink);
     void judge(Limit& limit, Instant now);
     [[nodiscard]] static const Row* row_of(const Limit& limit, std::uint64_t run);
-    void bury(Limit& limit, const Row& row, bool held);
+    void bury(Limit& limit, const Row& row, Instant now, bool held);
+    [[nodiscard]] bool keeps_share(MemberNumber member, Instant since, Instant now) const;
     Cell* take_cell(Limit& limit, const WindowReport& report);
+    void show_knowledge(const gossip::MemberId& member);
+    bool hear_of_gone(Limit& limit, const gossip::MemberId& from, const WindowReport& report,
+                      Instant now);
     bool notes_gone(Limit& limit, const WindowReport& report);
     Row* take_row(Limit& limit, const gossip::MemberId& from, MemberNumber number,
                   const WindowReport& report, Instant now);
@@ -189,6 +205,8 @@ class WindowOwner {
     std::array<std::uint32_t, membership::kShards> owners_version_{};
     std::array<Instant, membership::kShards> first_since_{};
     Instant learns_until_{};
+    Instant others_since_{};  // that it last began to learn from others
+    LostOwners* lost_ = nullptr;
     bool members_changed_ = false;
     std::uint32_t judgements_ = 1;  // counts changes of members
     LimitTable<Limit> limits_;

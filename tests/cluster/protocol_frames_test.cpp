@@ -347,14 +347,7 @@ TEST_CASE("each frame of a pull of a document is what the page says") {
 
 // --- the snapshot -------------------------------------------------------------------------------
 
-TEST_CASE("the snapshot is what the page says, block by block") {
-    definitions::DefinitionMap map(10);
-    definitions::DefinitionEntry entry;
-    entry.name = "s3/b1";
-    entry.version = {300, kNumber};
-    entry.kind = definitions::EntryKind::absent;
-    entry.written = kNow - 7s;
-    REQUIRE(map.merge(entry, kNow) == definitions::MergeOutcome::applied);
+sync::WindowReport some_count() {
     sync::WindowReport count;
     count.key = {kNumber, 1, 0, 1000};
     count.run = 9;
@@ -363,6 +356,25 @@ TEST_CASE("the snapshot is what the page says, block by block") {
     count.gone = true;
     count.most = 12;
     count.allowance = count.admitted = count.wanted = 6;
+    return count;
+}
+
+/// The fields of some_count() as the page names them.
+Fields fields_of_some_count() {
+    return {{"limit", "010203040506070890"}, {"8 run", 9},           {"4 end", 10},
+            {"varint number", 11},           {"1 flags", 2},         {"varint most", 12},
+            {"varint allowance", 6},         {"varint admitted", 6}, {"varint wanted", 6}};
+}
+
+TEST_CASE("the snapshot is what the page says, block by block") {
+    definitions::DefinitionMap map(10);
+    definitions::DefinitionEntry entry;
+    entry.name = "s3/b1";
+    entry.version = {300, kNumber};
+    entry.kind = definitions::EntryKind::absent;
+    entry.written = kNow - 7s;
+    REQUIRE(map.merge(entry, kNow) == definitions::MergeOutcome::applied);
+    const sync::WindowReport count = some_count();
     std::size_t left = 1;
     definitions::SnapshotWriter writer(map, "storage", kNow, 5s, [&](ByteWriter& block) {
         if (left > 0) {
@@ -392,16 +404,7 @@ TEST_CASE("the snapshot is what the page says, block by block") {
                              {"ms age", 7000},
                              {"string who", ""},
                              {"string why", ""}}}}}},
-        {{"entries as in `window_report`", Records{counts,
-                                                   {{{"limit", "010203040506070890"},
-                                                     {"8 run", 9},
-                                                     {"4 end", 10},
-                                                     {"varint number", 11},
-                                                     {"1 flags", 2},
-                                                     {"varint most", 12},
-                                                     {"varint allowance", 6},
-                                                     {"varint admitted", 6},
-                                                     {"varint wanted", 6}}}}}},
+        {{"entries as in `window_report`", Records{counts, {fields_of_some_count()}}}},
         {{"varint number of entries", 1}}};
     REQUIRE(rows.size() == expected.size());
     ByteReader reader(ByteSpan(file).subspan(10));

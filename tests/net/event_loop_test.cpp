@@ -94,6 +94,15 @@ TEST_CASE("work posted from other threads runs in the loop's thread, all of it")
     CHECK(count == 400);
 }
 
+TEST_CASE("how far the wall clock is ahead is the same each time that it is read") {
+    const weir::Duration first = unix_ahead();
+    for (int i = 0; i < 1000; ++i) {
+        CHECK(std::chrono::abs(unix_ahead() - first) < std::chrono::milliseconds(5));
+    }
+    const weir::Duration now_by_both = now().time_since_epoch() + first;
+    CHECK(std::chrono::abs(unix_time() - now_by_both) < std::chrono::seconds(1));
+}
+
 TEST_CASE("the clock stands still within a turn, next_turn() lets it go on") {
     Running running;
     start(*running.loop, [&]() -> Task<void> {

@@ -138,7 +138,8 @@ TEST_CASE("of several counts of one run the newest is taken, also before the fir
     newer.number = 9;
     WindowReport other = count_of_run(quota_hash("q"), 12, 100);
     member.kept.read(block_of({newer, other, old}));
-    member.kept.foretell(true);
+    member.kept.set_alone(true);
+    member.kept.foretell();
     CHECK(member.kept.waiting() == 2);
     member.limiter.set_wall_clock(std::chrono::seconds(Lone::kSecond) -
                                   member.now.time_since_epoch());

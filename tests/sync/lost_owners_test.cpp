@@ -111,4 +111,18 @@ TEST_CASE("nothing is lost when one of the lost owners is heard again") {
     CHECK(fleet.lost.lost_at(4) == 5000);
 }
 
+TEST_CASE("nothing is lost when another incarnation of a lost owner shows what it knows") {
+    LosingFleet fleet;
+    (void)fleet.run(8s);
+    const auto three = fleet.owners_of(4);
+    fleet.kill(three);
+    CHECK(fleet.run(8s) >= 1);
+    CHECK(fleet.lost.any());
+    fleet.lost.knows(fleet.live.front().address);
+    CHECK(fleet.lost.lost_at(4) == 5000);
+    fleet.lost.knows(three[1].address);
+    CHECK(fleet.lost.lost_at(4) == 0);
+    CHECK(!fleet.lost.any());
+}
+
 }  // namespace weir::sync

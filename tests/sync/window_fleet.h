@@ -51,7 +51,7 @@ class WindowFleet {
         for (const auto& block : kept) {
             members_.back()->kept.read(block);
         }
-        members_.back()->kept.foretell(false);
+        members_.back()->kept.foretell();
         side.push_back(0);
         load.push_back(0);
         admitted.push_back(0);
