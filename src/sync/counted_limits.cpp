@@ -149,6 +149,19 @@ void CounterExchange::follow_clock() {
     clock_hand_ += kTellClockTo;
 }
 
+/// Of many members that join at once some are told now. The others hear of it as all do.
+void CounterExchange::greet_with_clock(const gossip::MemberId& joined) {
+    if (now_ - greeting_since_ >= std::chrono::seconds(1)) {
+        greeting_since_ = now_;
+        greeted_ = 0;
+    }
+    if (greeted_ < kTellClockTo) {
+        ++greeted_;
+        tell_clock(joined);
+    }
+    WEIR_ASSERT(greeted_ <= kTellClockTo);
+}
+
 void CounterExchange::tell_clock(const gossip::MemberId& to) {
     if (!clock_.has_own()) {
         return;

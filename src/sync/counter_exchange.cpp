@@ -230,7 +230,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
         case Kind::joined:
             silence_.heard(silence_.number(event.member, now_), now_);
             silence_.joined(event.member, serves(event.member));
-            tell_clock(event.member);
+            greet_with_clock(event.member);
             break;
         default:
             break;

@@ -207,6 +207,7 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] bool clock_is_known() const;
     void watch_owners(std::int64_t second);
     void follow_clock();
+    void greet_with_clock(const gossip::MemberId& joined);
     void tell_clock(const gossip::MemberId& to);
     [[nodiscard]] std::vector<gossip::MemberId> live_serving() const;
     void send_messages();
@@ -237,6 +238,8 @@ class CounterExchange final : public DeltaSink,
     Instant uncertain_counted_{};
     std::optional<Instant> clock_told_;
     std::size_t clock_hand_ = 0;  // who is told next
+    Instant greeting_since_{};    // the second in which members that join are told
+    std::size_t greeted_ = 0;     // so many of them
     bool has_seeds_ = false;
     std::optional<Instant> started_;
     bool owners_moved_ = true;             // since windows followed them last
