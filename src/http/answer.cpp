@@ -129,8 +129,10 @@ Policy whole_policy(const LimitView& limit) {
     return {to_integer(limit.amount), to_integer(std::round(period))};
 }
 
+/// Rounded up, in whole numbers: as a fraction a second is not exact, and 15 s would become 16.
 std::uint64_t whole_seconds(Duration duration) {
-    return to_integer(std::ceil(to_seconds(duration)));
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(duration).count();
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, seconds));
 }
 
 void append_ietf(std::string& out, const LimitView& limit, const ShownName& quota) {

@@ -169,6 +169,16 @@ TEST_CASE("however often a client asks, the second in which a limit is free agai
     CHECK(reset_seconds({.reset = -1s, .wall_clock = free_again}) == 0);
 }
 
+TEST_CASE("whole seconds stay what they are") {
+    for (std::int64_t second = 1; second <= 100'000; ++second) {
+        CAPTURE(second);
+        const LimitView limit{.reset = std::chrono::seconds(second), .wall_clock = 0s};
+        REQUIRE(reset_seconds(limit) == static_cast<std::uint64_t>(second));
+    }
+    CHECK(reset_seconds({.reset = 1ns, .wall_clock = 0s}) == 1);
+    CHECK(reset_seconds({.reset = 15s + 1ns, .wall_clock = 0s}) == 16);
+}
+
 TEST_CASE("Retry-After is at least a second, rounded up, and jitters") {
     Random random(3);
     std::set<std::uint64_t> seen;

@@ -69,7 +69,7 @@ def test_a_route_whose_quota_exists_nowhere_is_shown_in_all_places_until_it_is_t
     assert http.get(sidecar.status, "/readyz").status == 200
     labels = [have["kind"] for name, have, _ in sidecar.metrics() if name == "weir_problems"]
     assert labels == sorted(set(labels), key=labels.index)
-    assert set(labels) == set(sidecar.api("/v1/problems")["counts"]) and len(labels) == 18
+    assert set(labels) == set(sidecar.api("/v1/problems")["counts"]) and len(labels) == 19
     sidecar.write_quotas([quota("all", "100r/s"), quota("al", "1r/s")], generation=2)
     wait_kind(sidecar, "unknown_quota", 0)
     wait_until(lambda: told(sidecar, "problem is over: routes[0]", "unknown_quota"), 10, "the log says so")
