@@ -5,11 +5,11 @@
 // member was away.
 //
 // A snapshot that cannot be used is refused as a whole, reported, and set aside; of one that is too
-// old the counts are used. A file that could
-// not be read, that is no snapshot, or that could not be set aside stays as it is, and is not
-// written over. A failure to write a snapshot is reported and counted, and the keeper tries again
-// after longer and longer pauses. Nothing waits for it: the control thread makes pieces of 64 KiB,
-// one after the other with pauses, and a helper thread writes them.
+// old the counts are used. A file that could not be read, that is no snapshot, or that could not be
+// set aside stays as it is, and is not written over. A failure to write a snapshot is reported and
+// counted, and the keeper tries again after longer and longer pauses. Nothing waits for it: the
+// control thread makes pieces of 64 KiB, one after the other with pauses, and a helper thread
+// writes them.
 //
 // Thread-safety: for the control thread; only the helper thread uses the file. Ownership: it owns
 // the helper thread; store, counts and io_context must outlive it. Bounds: there is one piece in

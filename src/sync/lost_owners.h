@@ -3,9 +3,10 @@
 // members that are gone had admitted in windows of that shard's limits. Owners that say goodbye
 // hand over before, and owners that are lost one after another leave others who know.
 //
-// Owners that were the same for kStood count as those who knew: so long new ones need at most to be
-// told everything, and members are found out within less. When one of the lost ones is heard again,
-// as after a split, or somebody at its address shows that it knows what was admitted before,
+// A new owner is told by the others what was admitted before, which takes less than kStood, and so
+// does noticing that a member is lost. So those knew everything who last were the owners together
+// for kStood. If none of them lives any more, the shard is lost. When one of the lost ones is heard
+// again, as after a split, or somebody at its address shows that it knows what was admitted before,
 // nothing is lost.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its state, one for each
