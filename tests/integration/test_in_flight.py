@@ -1,5 +1,6 @@
 """Limits of requests in flight at real sidecars. The upstream of these tests counts what is in flight."""
 
+import collections
 import contextlib
 import itertools
 import random
@@ -12,11 +13,12 @@ import pytest
 
 from harness import http
 from harness.load import SECOND, Load, plan, stream
+from harness.network import Split
 from harness.ports import free_port
 from harness.processes import wait_until
 from harness.sidecar import Sidecar, quota
 
-PAUSES = {"/q/short": 0.01, "/q/late": 0.1, "/q/second": 1}
+PAUSES = {"/q/short": 0.01, "/q/late": 0.1, "/q/second": 1, "/q/smaller": 1, "/q/larger": 1}
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
 
 
@@ -27,7 +29,9 @@ class Upstream:
     def __init__(self):
         self.lock = threading.Lock()
         self.running, self.most, self.served = 0, 0, 0
-        self.changes = []  # when a request began or ended, and how many are in flight from then on
+        self.running_at = collections.Counter()  # by path
+        # By path: when a request began or ended, and how many are in flight from then on. None: all paths.
+        self.changes = collections.defaultdict(list)
         self.gate = threading.Event()
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
@@ -54,24 +58,28 @@ class Upstream:
                     if not some:
                         return
                     head += some
-                self._count(1)
+                path = head.split(b" ")[1].decode()
+                self._count(1, path)
                 try:
-                    if not self._answer(connection, head.split(b" ")[1].decode()):
+                    if not self._answer(connection, path):
                         return
                 finally:
-                    self._count(-1)
+                    self._count(-1, path)
 
-    def _count(self, change):
+    def _count(self, change, path):
         with self.lock:
             self.running += change
+            self.running_at[path] += change
             self.most = max(self.most, self.running)
             self.served += change > 0
-            self.changes.append((time.monotonic(), self.running))
+            now = time.monotonic()
+            self.changes[None].append((now, self.running))
+            self.changes[path].append((now, self.running_at[path]))
 
-    def in_flight(self, begin, end):
+    def in_flight(self, begin, end, path=None):
         """How many were in flight between these times: on average, and at most."""
         spans = [(max(at, begin), min(until, end), running) for (at, running), (until, _)
-                 in itertools.pairwise([*self.changes, (end, 0)]) if until > begin and at < end]
+                 in itertools.pairwise([*self.changes[path], (end, 0)]) if until > begin and at < end]
         return sum((until - at) * running for at, until, running in spans) / (end - begin), \
             max(running for _, _, running in spans)
 
@@ -346,6 +354,34 @@ def test_what_a_killed_sidecar_had_goes_to_the_others(world, upstream):
     for one in held:
         one.close()
     check_rest(fleet[:2], upstream)
+
+
+@pytest.mark.slow
+def test_in_a_split_the_smaller_side_keeps_its_parts_and_the_larger_one_has_all(world, folder, upstream):
+    fleet = shared(world, upstream, 50, 5)
+    loads = [stream("q", 200, "poisson", (0.5, 0.5, 0, 0, 0), path="/q/smaller"),
+             stream("q", 300, "poisson", (0, 0, 1 / 3, 1 / 3, 1 / 3), path="/q/larger")]
+    load = Load(folder, plan(fleet.targets(), loads, 20, seed=6))
+    time.sleep(4)
+
+    def lately(path=None):
+        now = time.monotonic()
+        return upstream.in_flight(now - 1, now, path)
+
+    before = lately("/q/smaller")
+    begin = time.monotonic()
+    with Split(list(fleet)[:2], list(fleet)[2:]):
+        wait_until(lambda: lately("/q/larger")[0] >= 48, 10, "the larger side has all", 0.1)
+        time.sleep(1)
+        larger, smaller = lately("/q/larger"), upstream.in_flight(begin, time.monotonic(), "/q/smaller")
+        apart = time.monotonic() - begin
+    wait_until(lambda: 47 <= lately()[0] and lately()[1] <= 55, 10, "together they keep to the limit", 0.1)
+    print(f"{apart:.1f} s apart; on average and at most: {before} at the smaller side before, {smaller} while apart, "
+          f"{larger} at the larger one, {lately()} together afterwards; {load.wait().describe()}")
+    # One more at each sidecar, while counts travel.
+    assert before[0] - 2 <= smaller[0] and smaller[1] <= before[1] + 2
+    assert larger[1] <= 53
+    check_rest(fleet, upstream)
 
 
 SOME = ["x", "late", "close", "broken", "short"]
