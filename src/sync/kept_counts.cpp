@@ -59,14 +59,14 @@ void KeptCounts::read(ByteSpan block) {
     while (reader.ok() && reader.remaining() > 0) {
         const WindowReport count = decode_window_report(reader);
         const bool good = reader.ok() && plausible(count) && count.gone;
-        if (!good || waiting_.size() >= WindowOwner::kMostRows) {
+        if (!good || waiting_.size() >= kMostWaiting) {
             ++refused_;
             continue;
         }
         waiting_.push_back(count);
         ++taken_;
     }
-    WEIR_ASSERT(waiting_.size() <= WindowOwner::kMostRows);
+    WEIR_ASSERT(waiting_.size() <= kMostWaiting);
 }
 
 /// Of several counts of one run in a window the newest stays: a member writes what it has admitted

@@ -8,7 +8,7 @@
 //
 // Thread-safety: none, belongs to the control thread. Ownership: borrows the two sides of windows;
 // owns what was read until it is given to them.
-// Invariant: at most WindowOwner::kMostRows counts that were read wait.
+// Invariant: at most kMostWaiting counts that were read wait.
 
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +45,8 @@ class KeptCounts {
     std::size_t write(ByteWriter& block, Cursor& cursor);
     static constexpr std::size_t kLargestCount = 128;
 
+    /// As many as the owner's side can have.
+    static constexpr std::size_t kMostWaiting = WindowOwner::kMostRows + WindowOwner::kMostGone;
     /// Reads what write() has written. Counts that cannot be are passed over and counted in
     /// refused(), as are those for which there is no room.
     void read(ByteSpan block);

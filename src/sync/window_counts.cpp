@@ -16,10 +16,7 @@ std::optional<std::uint64_t> WindowOwner::admitted(const LimitKey& key) const {
     for (const auto& [id, row] : limits_[*known].rows) {
         sum += row.said.admitted;
     }
-    for (const auto& [run, cell] : limits_[*known].cells) {
-        sum += cell.said.admitted;
-    }
-    return sum;
+    return sum + limits_[*known].gone.admitted();
 }
 
 /// As it is told to other owners, and kept in snapshots.
@@ -31,6 +28,15 @@ WindowReport WindowOwner::count_of(const Limit& limit, WindowReport said) {
     said.told = false;
     said.allowance = said.wanted = said.admitted;
     return said;
+}
+
+WindowReport WindowOwner::report_of(const Limit& limit, const GoneRuns::GoneRun& count) {
+    WindowReport said;
+    said.key = limit.key;
+    said.run = count.run;
+    said.number = count.number;
+    said.admitted = count.admitted;
+    return count_of(limit, said);
 }
 
 std::size_t WindowOwner::uncertain(const LostOwners& lost) const {

@@ -101,12 +101,11 @@ WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
     Plan plan;
     const std::uint64_t silent = silent_part(limit, now);
     std::vector<std::uint64_t> wanted;
-    std::uint64_t admitted = 0;  // or kept for members that cannot be heard
-    std::size_t held = 0;
-    for (const auto& [run, cell] : limit.cells) {
-        admitted = together(
-            admitted, cell.held ? std::max(cell.allowed, cell.said.admitted) : cell.said.admitted);
-        held += cell.held ? 1U : 0U;
+    std::uint64_t admitted = limit.gone.admitted();  // or kept for members that cannot be heard
+    for (const auto& [run, held] : limit.held) {
+        const GoneRuns::GoneRun* const count = limit.gone.find(run);
+        WEIR_ASSERT(count != nullptr);
+        admitted = together(admitted, less_or_zero(held.allowed, count->admitted));
     }
     std::uint64_t used = admitted;
     std::uint64_t sum = 0;
@@ -119,7 +118,7 @@ WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
         sum = together(sum, wanted.back());
     }
     const std::uint64_t unknown =
-        members_ - std::min<std::size_t>(members_, limit.rows.size() + held);
+        members_ - std::min<std::size_t>(members_, limit.rows.size() + limit.held.size());
     for (std::uint64_t i = 0; i < unknown && used < limit.most; ++i) {
         used = together(used, silent);
     }

@@ -108,9 +108,7 @@ std::optional<std::uint32_t> WindowOwner::find_or_add(const LimitKey& key) {
 }
 
 void WindowOwner::remove(std::uint32_t slot) {
-    Limit& limit = limits_[slot];
-    WEIR_ASSERT(rows_ >= limit.rows.size() + limit.cells.size());
-    rows_ -= limit.rows.size() + limit.cells.size();
+    forget_counts(limits_[slot]);
     limits_.remove(slot);
     due_.remove(slot);
 }
@@ -125,11 +123,17 @@ void WindowOwner::stopped(Instant now) {
 
 // --- which window --------------------------------------------------------------------------------
 
-void WindowOwner::begin(Limit& limit, std::uint32_t end) {
-    WEIR_ASSERT(rows_ >= limit.rows.size() + limit.cells.size());
-    rows_ -= limit.rows.size() + limit.cells.size();
+void WindowOwner::forget_counts(Limit& limit) {
+    WEIR_ASSERT(rows_ >= limit.rows.size() && gone_ >= limit.gone.size());
+    rows_ -= limit.rows.size();
+    gone_ -= limit.gone.size();
     limit.rows.clear();
-    limit.cells.clear();
+    limit.gone.clear();
+    limit.held.clear();
+}
+
+void WindowOwner::begin(Limit& limit, std::uint32_t end) {
+    forget_counts(limit);
     WEIR_ASSERT(end != 0);
     limit.end = end;
     limit.scarce = false;
@@ -171,32 +175,28 @@ void WindowOwner::bury(Limit& limit, const Row& row, Instant now, bool held) {
     if (!row.reported || (row.said.admitted == 0 && !held)) {
         return;
     }
-    if (Cell* const cell = take_cell(limit, count_of(limit, row.said)); cell != nullptr && held) {
-        cell->held = row.number;
-        cell->since = now;
-        cell->allowed = counted(row, 0);
+    if (take_gone(limit, count_of(limit, row.said)) && held) {
+        limit.held[row.said.run] = {.member = row.number, .since = now, .allowed = counted(row, 0)};
     }
 }
 
-/// Null when there is no room for it.
-WindowOwner::Cell* WindowOwner::take_cell(Limit& limit, const WindowReport& report) {
+/// Notes what a run of a member that is gone had admitted. False when there is no room for it.
+bool WindowOwner::take_gone(Limit& limit, const WindowReport& report) {
     WEIR_ASSERT(report.gone);
-    auto known = limit.cells.find(report.run);
-    if (known == limit.cells.end()) {
-        if (rows_ >= kMostRows) {
-            ++statistics_.dropped_entries;
-            return nullptr;
-        }
-        ++rows_;
-        known = limit.cells.emplace(report.run, Cell{}).first;
-    } else if (report.number <= known->second.said.number) {
-        return &known->second;
+    const std::size_t before = limit.gone.size();
+    const bool room = gone_ < kMostGone || limit.gone.find(report.run) != nullptr;
+    const GoneRuns::Taken taken =
+        room ? limit.gone.take(report.run, report.number, report.admitted) : GoneRuns::Taken::full;
+    gone_ += limit.gone.size() - before;
+    if (taken == GoneRuns::Taken::full) {
+        ++statistics_.dropped_entries;
+        return false;
     }
-    ++news_;
-    known->second.said = report;
-    known->second.noted = {};
-    limit.handed_times = 0;
-    return &known->second;
+    if (taken == GoneRuns::Taken::news) {
+        ++news_;
+        limit.handed_times = 0;
+    }
+    return true;
 }
 
 /// The row of the member that has this run; null if there is none.
@@ -209,14 +209,12 @@ const WindowOwner::Row* WindowOwner::row_of(const Limit& limit, std::uint64_t ru
     return nullptr;
 }
 
-/// Turns the rows of members that cannot be heard into cells, if members have changed since it last
-/// did. Of cells whose share is not kept any more only what was admitted stays.
+/// Of members that cannot be heard, if members have changed since it last looked, keeps what their
+/// runs had admitted. If a share is not kept any more, nothing else of it stays.
 void WindowOwner::judge(Limit& limit, Instant now) {
-    for (auto& [run, cell] : limit.cells) {
-        if (cell.held && !keeps_share(*cell.held, cell.since, now)) {
-            cell.held.reset();
-        }
-    }
+    std::erase_if(limit.held, [&](const auto& one) {
+        return !keeps_share(one.second.member, one.second.since, now);
+    });
     if (limit.judged == judgements_) {
         return;
     }
@@ -246,12 +244,14 @@ WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& fr
                                         MemberNumber number, const WindowReport& report,
                                         Instant now) {
     // A member that was given up comes back, perhaps with another incarnation.
-    if (const auto cell = limit.cells.find(report.run); cell != limit.cells.end()) {
-        if (report.number < cell->second.said.number) {
+    if (const GoneRuns::GoneRun* const gone = limit.gone.find(report.run)) {
+        if (report.number < gone->number) {
             return nullptr;  // late
         }
-        limit.cells.erase(cell);
-        --rows_;
+        limit.gone.remove(report.run);
+        limit.held.erase(report.run);
+        WEIR_ASSERT(gone_ > 0);
+        --gone_;
         show_knowledge(from);
     }
     const bool known = limit.rows.contains(from);
@@ -300,7 +300,7 @@ bool WindowOwner::notes_gone(Limit& limit, const WindowReport& report) {
         // later, and would not know what it had admitted last.
         return lives->said.number >= report.number;
     }
-    return take_cell(limit, report) != nullptr;
+    return take_gone(limit, report);
 }
 
 /// Another member tells of one that is gone. True if that is known from now on.
@@ -349,7 +349,7 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
         if (row_of(limit, report.run) == nullptr) {
             WindowReport last = report;  // overtaken by the goodbye
             last.gone = true;
-            (void)take_cell(limit, last);
+            (void)take_gone(limit, last);
         }
         due_.add(*slot, now);
         return;
@@ -381,17 +381,24 @@ void WindowOwner::noted(const gossip::MemberId& from, const WindowGrant& grant) 
         return;
     }
     Limit& limit = limits_[*known];
-    const auto cell = limit.cells.find(grant.run);
-    const membership::OwnerList& list = owners_[membership::shard_of(grant.key.quota)];
-    if (cell == limit.cells.end() || cell->second.said.number != grant.number) {
-        return;
-    }
-    for (std::size_t i = 0; i < std::min(list.size(), cell->second.noted.size()); ++i) {
-        cell->second.noted[i] = cell->second.noted[i] || list[i] == from;
+    if (limit.gone.note(grant.run, grant.number, owner_bits(grant.key, from)) &&
+        limit.gone.untold() > 0) {
+        limit.handed_times = 1;  // they listen: the rest need not wait for long
+        due_.add(*known, hand_again(limit));
     }
 }
 
-/// When cells that were not noted are told again, or what found no room is tried again.
+/// The bit of this member among the owners of the limit; none if it is not among them.
+GoneRuns::OwnerBits WindowOwner::owner_bits(const LimitKey& key,
+                                            const gossip::MemberId& member) const {
+    const membership::OwnerList& list = owners_[membership::shard_of(key.quota)];
+    const auto place = std::find(list.begin(), list.end(), member) - list.begin();
+    return place == static_cast<std::ptrdiff_t>(list.size())
+               ? GoneRuns::OwnerBits{0}
+               : static_cast<GoneRuns::OwnerBits>(1U << static_cast<unsigned>(place));
+}
+
+/// When counts that were not noted are told again, or what found no room is tried again.
 Instant WindowOwner::hand_again(const Limit& limit) const {
     const membership::Shard shard = membership::shard_of(limit.key.quota);
     if (limit.handed_times == 0 || limit.owners_version != owners_version_[shard]) {
@@ -408,31 +415,23 @@ void WindowOwner::hand_over(Limit& limit, Instant now, WindowSink& sink) {
     if (limit.owners_version != owners_version_[shard]) {
         limit.owners_version = owners_version_[shard];
         limit.handed_times = 0;
-        for (auto& [run, cell] : limit.cells) {
-            cell.noted = {};
-        }
+        const auto all = static_cast<GoneRuns::OwnerBits>((1U << list.size()) - 1);
+        limit.gone.tell_all(static_cast<GoneRuns::OwnerBits>(all & ~owner_bits(limit.key, self_)));
     }
-    if (now < hand_again(limit)) {
+    if (limit.gone.untold() == 0 || now < hand_again(limit)) {
         return;
     }
-    bool tried = false;
-    const bool room = sink.has_room_for_windows(false);
-    for (auto& [run, cell] : limit.cells) {
-        for (std::size_t i = 0; i < std::min(list.size(), cell.noted.size()); ++i) {
-            if (list[i] == self_) {
-                cell.noted[i] = true;
-            } else if (!cell.noted[i]) {
-                if (room) {
-                    sink.send_window_report(list[i], count_of(limit, cell.said));
-                }
-                tried = true;
+    limit.gone.for_each_untold([&](const GoneRuns::GoneRun& count, GoneRuns::OwnerBits owners) {
+        const bool room = sink.has_room_for_windows(false);
+        for (std::size_t i = 0; room && i < list.size(); ++i) {
+            if ((owners >> i & 1U) != 0) {
+                sink.send_window_report(list[i], report_of(limit, count));
             }
         }
-    }
-    if (tried) {
-        limit.handed = now;
-        ++limit.handed_times;
-    }
+        return room;
+    });
+    limit.handed = now;
+    ++limit.handed_times;
 }
 
 // --- what is due ---------------------------------------------------------------------------------
@@ -470,15 +469,12 @@ Instant WindowOwner::next_look(const Limit& limit, Instant now) const {
             next = std::min(next, std::max(now, row.told + again_after(row)));
         }
     }
-    for (const auto& [run, cell] : limit.cells) {
-        const auto missing =
-            static_cast<std::ptrdiff_t>(std::min(owners_[shard].size(), cell.noted.size())) -
-            std::count(cell.noted.begin(), cell.noted.end(), true);
-        if (missing > 0 || limit.owners_version != owners_version_[shard]) {
-            next = std::min(next, std::max(now, hand_again(limit)));
-        }
-        if (cell.held && now - cell.since < kKeepShare) {
-            next = std::min(next, cell.since + kKeepShare);
+    if (limit.gone.untold() > 0 || limit.owners_version != owners_version_[shard]) {
+        next = std::min(next, std::max(now, hand_again(limit)));
+    }
+    for (const auto& [run, held] : limit.held) {
+        if (now - held.since < kKeepShare) {
+            next = std::min(next, held.since + kKeepShare);
         }
     }
     return std::max(next, now + 10ms);

@@ -13,10 +13,11 @@
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its table; borrows silence
 // and statistics.
-// Invariants: the table has at most kMostLimits limits, and kMostRows rows of all limits. A member
-// that has just become the first owner of a shard grants nothing until the origins that it knows of
-// have told it what they may admit, for kLearn at most; one that has just found the others, or was
-// stopped, does so for all of kLearn.
+// Invariants: the table has at most kMostLimits limits, and of all limits together kMostRows rows
+// of members and kMostGone counts of runs of members that are gone. A member that has just become
+// the first owner of a shard grants nothing until the origins that it knows of have told it what
+// they may admit, for kLearn at most; one that has just found the others, or was stopped, does so
+// for all of kLearn.
 
 #include <array>
 #include <cstdint>
@@ -29,6 +30,7 @@
 
 #include "membership/owners.h"
 #include "sync/due_queue.h"
+#include "sync/gone_runs.h"
 #include "sync/limit_table.h"
 #include "sync/lost_owners.h"
 #include "sync/silence.h"
@@ -41,6 +43,7 @@ class WindowOwner {
   public:
     static constexpr std::size_t kMostLimits = std::size_t{1} << 17;
     static constexpr std::size_t kMostRows = std::size_t{1} << 19;
+    static constexpr std::size_t kMostGone = std::size_t{1} << 21;
     static constexpr std::size_t kLooksEachTick = 500;
     /// Clocks of members differ by less than this many seconds.
     static constexpr std::int64_t kClocksDiffer = 1;
@@ -102,8 +105,8 @@ class WindowOwner {
                 visit(count_of(limit, row.said));
             }
         }
-        for (const auto& [run, cell] : limit.cells) {
-            visit(count_of(limit, cell.said));
+        for (const GoneRuns::GoneRun& count : limit.gone.counts()) {
+            visit(report_of(limit, count));
         }
     }
     /// Whether for_each_count() has this count of this member's own run, or a newer one.
@@ -127,25 +130,22 @@ class WindowOwner {
         Instant heard{};                 // when it last reported
         std::uint32_t unconfirmed = 0;   // smaller grants, or questions, in a row without a report
     };
-    /// What a run has admitted whose member is gone or cannot be heard.
-    struct Cell {
-        WindowReport said;
-        /// The member that cannot be heard, since when, and how much it may admit in all, as long
-        /// as its share is kept.
-        std::optional<MemberNumber> held;
-        Instant since{};
-        std::uint64_t allowed = 0;
-        std::array<bool, membership::kOwnersPerShard> noted{};  // by owner, in the shard's order
+    /// The share of a member that cannot be heard is kept.
+    struct HeldShare {
+        MemberNumber member = 0;
+        Instant since{};            // that it cannot be heard
+        std::uint64_t allowed = 0;  // how much it may admit in all
     };
     struct Limit {
         LimitKey key;
         std::uint32_t end = 0;
         std::uint64_t most = 0;
         std::map<gossip::MemberId, Row> rows;
-        std::map<std::uint64_t, Cell> cells;  // by run
+        GoneRuns gone;                            // of members that are gone or cannot be heard
+        std::map<std::uint64_t, HeldShare> held;  // of these runs the member's share is kept
         bool scarce = false;
-        std::uint32_t owners_version = 0;  // of the shard, when `noted` of the cells began
-        Instant handed{};                  // when cells were last sent to other owners
+        std::uint32_t owners_version = 0;  // of the shard, when it was begun to tell what is gone
+        Instant handed{};                  // when it was last told to other owners
         std::uint32_t handed_times = 0;
         Instant divided{};
         std::uint32_t judged = 0;  // judgements_ when its rows were last judged
@@ -158,6 +158,7 @@ class WindowOwner {
     struct Plan;
 
     [[nodiscard]] static WindowReport count_of(const Limit& limit, WindowReport said);
+    [[nodiscard]] static WindowReport report_of(const Limit& limit, const GoneRuns::GoneRun& count);
     void follow_owners(Instant now, const gossip::MemberId& self, const membership::Owners& owners);
     void note_members(std::uint32_t members, Instant now);
     [[nodiscard]] std::uint64_t silent_part(const Limit& limit, Instant now) const;
@@ -169,12 +170,15 @@ class WindowOwner {
     void remove(std::uint32_t slot);
     bool settle_end(Limit& limit, const WindowReport& report);
     void begin(Limit& limit, std::uint32_t end);
+    void forget_counts(Limit& limit);
     void look(std::uint32_t slot, Instant now, WindowSink& sink);
     void judge(Limit& limit, Instant now);
     [[nodiscard]] static const Row* row_of(const Limit& limit, std::uint64_t run);
     void bury(Limit& limit, const Row& row, Instant now, bool held);
     [[nodiscard]] bool keeps_share(MemberNumber member, Instant since, Instant now) const;
-    Cell* take_cell(Limit& limit, const WindowReport& report);
+    bool take_gone(Limit& limit, const WindowReport& report);
+    [[nodiscard]] GoneRuns::OwnerBits owner_bits(const LimitKey& key,
+                                                 const gossip::MemberId& member) const;
     void show_knowledge(const gossip::MemberId& member);
     bool hear_of_gone(Limit& limit, const gossip::MemberId& from, const WindowReport& report,
                       Instant now);
@@ -210,7 +214,8 @@ class WindowOwner {
     bool members_changed_ = false;
     std::uint32_t judgements_ = 1;  // counts changes of members
     LimitTable<Limit> limits_;
-    std::size_t rows_ = 0;  // and cells
+    std::size_t rows_ = 0;  // of all limits
+    std::size_t gone_ = 0;
     std::uint64_t news_ = 0;
     DueQueue due_;
 };
