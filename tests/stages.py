@@ -311,11 +311,6 @@ STAGES = [
     Stage("sim", "simulator tests", HANG_S, ctest("release", "sim"), ["build"]),
     Stage("fuzz", f"each fuzz target for {FUZZ_SECONDS} s", HANG_S, fuzz, ["fuzz-build"]),
     Stage("planted", "each planted bug is found by its fuzz target", HANG_S, planted, ["fuzz-build"]),
-    Stage("tsan-sim", "a part of the simulator under the thread sanitizer", HANG_S,
-          without_reports(tsan_stories), ["tsan-build"]),
-    Stage("tsan-bench", "two threads on the same limits under the thread sanitizer", HANG_S,
-          without_reports(lambda stage: once(stage, [BUILD / "tsan/bin/limiter_bench", 1, "threads", 2000],
-                                       env=tsan)), ["tsan-build"]),
     Stage("tidy", "clang-tidy", HANG_S, lambda stage: once(stage, ["scripts/tidy"])),
     # What waits.
     Stage("format", "clang-format", HANG_S, lambda stage: once(stage, ["scripts/format", "--check"]),
@@ -356,6 +351,14 @@ STAGES = [
           beside=True),
     Stage("package", "the Debian package: installed, run, removed in a fresh Debian", HANG_S,
           pytest("tests/package", env=RELEASE), ["build"],
+          beside=True),
+    # What computes with one process, at the end, when nothing is left that waits.
+    Stage("tsan-sim", "a part of the simulator under the thread sanitizer", HANG_S,
+          without_reports(tsan_stories), ["tsan-build"],
+          beside=True),
+    Stage("tsan-bench", "two threads on the same limits under the thread sanitizer", HANG_S,
+          without_reports(lambda stage: once(stage, [BUILD / "tsan/bin/limiter_bench", 1, "threads", 2000],
+                                       env=tsan)), ["tsan-build"],
           beside=True),
     # Only when they are named.
     Stage("quick-build", "g++ release build of what the next four run", 1800,
