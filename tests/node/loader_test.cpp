@@ -201,12 +201,15 @@ TEST_CASE("the hash of settings follows text and overrides") {
     CHECK(load({file, {{"workers", "--workers", "2"}}}).settings_hash != hash);
 }
 
-/// A set in JSON with more bytes than a short one has.
+/// A set in JSON with more bytes than a short one has. Its names are long, so that its quotas are
+/// few.
 std::string long_set(const std::string& last) {
     std::string text =
         R"({"apiVersion": "weir/v1", "kind": "QuotaSet", "name": "long", "quotas": [)";
     for (int i = 0; text.size() <= kLongQuotas; ++i) {
-        text += R"({"name": "quota-)" + std::to_string(i) + R"("}, )";
+        std::string name = "quota-" + std::to_string(i) + "-";
+        name.resize(256, 'x');
+        text += R"({"name": ")" + name + R"("}, )";
     }
     return text + last + "]}";
 }
