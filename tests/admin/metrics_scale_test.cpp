@@ -15,6 +15,7 @@
 #include "admin/sample_sources.h"
 #include "definitions/codec.h"
 #include "limiter/limiter.h"
+#include "sanitized.h"
 #include "sim/quota_set.h"
 
 using namespace weir;
@@ -25,6 +26,10 @@ namespace {
 
 /// A page is smaller, whatever there is.
 constexpr std::size_t kPage = 1'000'000;
+/// Under a sanitizer an eighth of what the test cases are named after.
+constexpr std::size_t kManyInstances = eighth_if_sanitized(1'000'000U);
+constexpr std::size_t kManyDefinitions = eighth_if_sanitized(500'000U);
+constexpr std::size_t kDefinitions = eighth_if_sanitized(100'000U);
 
 limiter::QuotaDefinition quota(std::string name) {
     limiter::QuotaDefinition definition;
@@ -134,7 +139,7 @@ ConfigFigures many_sets() {
 }  // namespace
 
 TEST_CASE("a scrape of 1,000,000 instances looks at none of them") {
-    World world(1'000'000, 2'000, 60);
+    World world(kManyInstances, 2'000, 60);
     const Metrics metrics(world.sources, [] { return Instant{}; });
     const std::uint64_t before = world.looked_at();
     constexpr int kCalls = 100;
@@ -146,17 +151,17 @@ TEST_CASE("a scrape of 1,000,000 instances looks at none of them") {
                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
                     .count());
     CHECK(world.looked_at() - before <= kCalls * 16'384);
-    scrape(world, metrics, "first scrape at 1,000,000 instances");
+    scrape(world, metrics, "first scrape of many instances");
     scrape(world, metrics, "second one");
-    CHECK(metrics.text().find("\nweir_quota_instances{quota=\"k/{key}\"} 1000000\n") !=
-          std::string::npos);
+    CHECK(metrics.text().find("\nweir_quota_instances{quota=\"k/{key}\"} " +
+                              std::to_string(kManyInstances) + "\n") != std::string::npos);
 
     // Nor does it cost more than where few live, with as many quotas.
     const World small(2'000, 2'000, 60);
     const Cost few = cost_of_a_scrape(small);
     const Cost many = cost_of_a_scrape(world);
-    std::printf("processor time of a scrape: %.2f ms at 2,000 instances, %.2f ms at 1,000,000\n",
-                few.milliseconds, many.milliseconds);
+    std::printf("processor time of a scrape: %.2f ms at 2,000 instances, %.2f ms at %zu\n",
+                few.milliseconds, many.milliseconds, kManyInstances);
     CHECK(many.bytes < kPage);
     // A look at each of them would be 50 ms more.
     CHECK(many.milliseconds < 3 * few.milliseconds);
@@ -200,14 +205,16 @@ TEST_CASE("a page stays below its size whatever the names and limits are") {
 }
 
 TEST_CASE("a scrape of 100,000 definitions has 1,000 of them, and the rest in one") {
-    World world(10, 100'000);
+    World world(10, kDefinitions);
     for (int i = 0; i < 100; ++i) {
         world.limiter.maintain(world.now);
     }
     const Metrics metrics(world.sources, [] { return Instant{}; });
     const std::string text = metrics.text();
-    CHECK(text.find("\nweir_quotas 100001\n") != std::string::npos);
-    CHECK(text.find("\nweir_metrics_series_dropped_total 99001\n") != std::string::npos);
+    CHECK(text.find("\nweir_quotas " + std::to_string(kDefinitions + 1) + "\n") !=
+          std::string::npos);
+    CHECK(text.find("\nweir_metrics_series_dropped_total " +
+                    std::to_string(kDefinitions + 1 - 1000) + "\n") != std::string::npos);
     std::size_t series = 0;
     for (auto at = text.find("\nweir_quota_offered_total{"); at != std::string::npos;
          at = text.find("\nweir_quota_offered_total{", at + 1)) {
@@ -215,16 +222,16 @@ TEST_CASE("a scrape of 100,000 definitions has 1,000 of them, and the rest in on
     }
     CHECK(series == 1001);
     CHECK(text.size() < kPage);
-    scrape(world, metrics, "scrape at 100,000 definitions");
+    scrape(world, metrics, "scrape of many definitions");
 }
 
 TEST_CASE("a scrape of 500,000 definitions costs what one of 2,000 does") {
     const World small(10, 2'000);
-    const World large(10, 500'000);
+    const World large(10, kManyDefinitions);
     const Cost few = cost_of_a_scrape(small);
     const Cost many = cost_of_a_scrape(large);
-    std::printf("processor time of a scrape: %.2f ms at 2,000 definitions, %.2f ms at 500,000\n",
-                few.milliseconds, many.milliseconds);
+    std::printf("processor time of a scrape: %.2f ms at 2,000 definitions, %.2f ms at %zu\n",
+                few.milliseconds, many.milliseconds, kManyDefinitions);
     CHECK(many.bytes < kPage);
     CHECK(many.bytes < few.bytes + few.bytes / 10);
     // 20 ns for each definition would be ten milliseconds more, and four times as much.

@@ -42,7 +42,7 @@ double allocated_bytes() {
 
 /// So many that tables are large, and so few that the limiter's table of names is still in memory
 /// of the allocator.
-constexpr std::size_t kMany = 100'000;
+constexpr std::size_t kMany = eighth_if_sanitized(100'000U);
 constexpr std::size_t kNameBytes = 22;
 
 std::string name_of(std::size_t number) {
@@ -95,7 +95,7 @@ struct Member {
         while (store.loading() || store.waiting() > 0) {
             now += std::chrono::milliseconds(10);
             store.tick(now);
-            constexpr std::size_t kSlice = 4096;
+            constexpr std::size_t kSlice = eighth_if_sanitized(4096U);
             const auto changes = store.take_changes(kSlice);
             most = std::max(most, allocated_bytes());
             CHECK(limiter.change(changes, now) == 0);
@@ -199,13 +199,14 @@ TEST_CASE("a document that needs more than is left is refused, and what was in f
 
     const DocumentReport refused = member.offer(document_of(1, of_two_plans));
     CHECK(refused.outcome == DocumentOutcome::no_room);
-    CHECK(refused.message.find("100001 quotas would take") != std::string::npos);
+    CHECK(refused.message.find(std::to_string(kMany + 1) + " quotas would take") !=
+          std::string::npos);
     CHECK(refused.message.find("0 MiB are left") != std::string::npos);
     CHECK(member.store.content_hash() == hash);
     CHECK(member.store.size() == 1);
     CHECK(member.store.counters().documents_without_room == 1);
 
-    left = 100'000'000;
+    left = kMany * 1000;
     CHECK(member.offer(document_of(1, of_two_plans)).outcome == DocumentOutcome::applied);
     // In place of what is there now it needs nothing.
     left = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fixture.h"
+#include "sanitized.h"
 
 using namespace weir;
 using namespace weir::limiter;
@@ -147,7 +148,7 @@ TEST_CASE("one that begins to wait while another thread ends is not overtaken") 
     CHECK(ask(fixture, "a").admitted);
     const Decision refused = ask(fixture, "a");
     REQUIRE(refused.can_wait);
-    constexpr int kRounds = 100'000;
+    constexpr int kRounds = eighth_if_sanitized(100'000);
     std::atomic<int> round = 0;
     std::atomic<int> ended = 0;
     WaitPlace other;

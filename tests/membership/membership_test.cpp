@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "membership/virtual_network.h"
+#include "sanitized.h"
 
 namespace weir::membership {
 namespace {
@@ -51,7 +52,7 @@ TEST_CASE("no false positive in an hour at 5 % loss") {
     world.tick = 20ms;
     world.start_all(10);
     REQUIRE(world.run_until(10s, [&] { return world.complete(); }));
-    world.run(1h);
+    world.run(eighth_if_sanitized(60) * 1min);
     MESSAGE("suspicions: ", world.count(Kind::suspected), ", datagrams: ", world.datagrams);
     CHECK(world.count(Kind::dead) == 0);
     CHECK(world.count(Kind::renewed) == 0);
