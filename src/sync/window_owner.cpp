@@ -200,8 +200,8 @@ bool WindowOwner::take_gone(Limit& limit, const WindowReport& report) {
 }
 
 /// The row of the member that has this run; null if there is none.
-const WindowOwner::Row* WindowOwner::row_of(const Limit& limit, std::uint64_t run) {
-    for (const auto& [id, row] : limit.rows) {
+WindowOwner::Row* WindowOwner::row_of(Limit& limit, std::uint64_t run) {
+    for (auto& [id, row] : limit.rows) {
         if (row.reported && row.said.run == run) {
             return &row;
         }
@@ -303,6 +303,19 @@ bool WindowOwner::notes_gone(Limit& limit, const WindowReport& report) {
     return take_gone(limit, report);
 }
 
+/// A member that is gone has said this before its goodbye, which has overtaken it. Its row may be
+/// here still, until the next tick.
+void WindowOwner::hear_last(Limit& limit, WindowReport report) {
+    Row* const row = row_of(limit, report.run);
+    if (row == nullptr) {
+        report.gone = true;
+        (void)take_gone(limit, report);
+    } else if (report.number > row->said.number) {
+        row->said = report;
+        ++news_;
+    }
+}
+
 /// Another member tells of one that is gone. True if that is known from now on.
 bool WindowOwner::hear_of_gone(Limit& limit, const gossip::MemberId& from,
                                const WindowReport& report, Instant now) {
@@ -346,11 +359,7 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
     }
     judge(limit, now);
     if (!silence_.is_live(number)) {
-        if (row_of(limit, report.run) == nullptr) {
-            WindowReport last = report;  // overtaken by the goodbye
-            last.gone = true;
-            (void)take_gone(limit, last);
-        }
+        hear_last(limit, report);
         due_.add(*slot, now);
         return;
     }

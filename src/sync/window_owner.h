@@ -173,7 +173,8 @@ class WindowOwner {
     void forget_counts(Limit& limit);
     void look(std::uint32_t slot, Instant now, WindowSink& sink);
     void judge(Limit& limit, Instant now);
-    [[nodiscard]] static const Row* row_of(const Limit& limit, std::uint64_t run);
+    [[nodiscard]] static Row* row_of(Limit& limit, std::uint64_t run);
+    void hear_last(Limit& limit, WindowReport report);
     void bury(Limit& limit, const Row& row, Instant now, bool held);
     [[nodiscard]] bool keeps_share(MemberNumber member, Instant since, Instant now) const;
     bool take_gone(Limit& limit, const WindowReport& report);

@@ -91,6 +91,40 @@ std::uint32_t some_end(Random& random) {
     return kEnds[random.below(kEnds.size())];
 }
 
+TEST_CASE("what a member said last counts, also if its goodbye has overtaken it") {
+    for (const bool noticed : {false, true}) {
+        CAPTURE(noticed);
+        Alone member(3);
+        member.tick();
+        const gossip::MemberId leaver =
+            member.ids[0] == member.self ? member.ids[1] : member.ids[0];
+        const MemberNumber number = member.silence.number(leaver, member.now);
+        member.silence.joined(leaver, true);
+        member.silence.heard(number, member.now);
+        WindowReport report{.key = {quota_hash("q"), 1, 0, 60'000},
+                            .run = 5,
+                            .end = static_cast<std::uint32_t>(kWall + 60),
+                            .number = 1,
+                            .most = 100,
+                            .allowance = 20,
+                            .admitted = 10,
+                            .wanted = 10};
+        member.owner.receive(leaver, number, report, member.now, member);
+        CHECK(member.owner.admitted(report.key) == 10);
+        member.silence.gone(leaver, member.now);
+        member.owner.members_changed();
+        if (noticed) {
+            member.tick();
+        }
+        report.number = 2;
+        report.admitted = report.wanted = 11;
+        member.owner.receive(leaver, number, report, member.now, member);
+        member.now += 10ms;
+        member.tick();
+        CHECK(member.owner.admitted(report.key) == 11);
+    }
+}
+
 TEST_CASE("whatever peers say, no member admits more than the limit in a window of its own") {
     for (std::uint64_t seed = 1; seed <= (kSanitized ? 3 : 20); ++seed) {
         CAPTURE(seed);
