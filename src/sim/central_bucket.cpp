@@ -36,13 +36,26 @@ CentralBucket::CentralBucket(std::span<const limiter::QuotaDefinition> definitio
 
 Instant CentralBucket::instant(double at) { return kBucketBegin + from_seconds(at); }
 
-bool CentralBucket::offer(std::string_view quota, double at) {
+void CentralBucket::set_wall_clock(Duration begin) {
+    limiter_->set_wall_clock(begin - kBucketBegin.time_since_epoch());
+}
+
+bool CentralBucket::offer(std::string_view quota, double at, double takes) {
     const Instant now = instant(at);
+    while (!in_flight_.empty() && in_flight_.begin()->first <= now) {
+        limiter_->finish(*thread_, in_flight_.begin()->second);
+        in_flight_.erase(in_flight_.begin());
+    }
     if (now - maintained_ >= kMaintainEvery) {
         maintained_ = now;
         limiter_->maintain(now);
     }
-    return offer_to(*limiter_, *thread_, quota, now);
+    const auto decision = decide_on(*limiter_, *thread_, quota, now, limiter::CheckMode::charge);
+    if (decision.admitted && takes > 0) {
+        in_flight_.emplace(now + from_seconds(takes), decision.charge);
+    }
+    limiter_->quiescent(*thread_);
+    return decision.admitted;
 }
 
 void CentralBucket::edit(const limiter::QuotaDefinition& definition, double at) {

@@ -3,6 +3,7 @@
 // sidecar, and so makes the decisions of a fleet in which everybody knows everything at once. Not
 // thread-safe. It owns its limiter.
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -20,8 +21,11 @@ class CentralBucket {
   public:
     CentralBucket(std::span<const limiter::QuotaDefinition> definitions, std::uint64_t seed);
 
-    /// Whether the request is admitted. `at` is in seconds of the story.
-    [[nodiscard]] bool offer(std::string_view quota, double at);
+    /// Whether the request is admitted; it is in flight for `takes` seconds then. `at` is in
+    /// seconds of the story.
+    [[nodiscard]] bool offer(std::string_view quota, double at, double takes);
+    /// Sets its wall clock: the time since 1970 at which the story begins.
+    void set_wall_clock(Duration begin);
     /// Replaces the definition of a quota that exists.
     void edit(const limiter::QuotaDefinition& definition, double at);
 
@@ -31,6 +35,7 @@ class CentralBucket {
     std::unique_ptr<limiter::Limiter> limiter_;
     limiter::ThreadContext* thread_;
     Instant maintained_{};
+    std::multimap<Instant, limiter::Charge> in_flight_;  // by their ends
 };
 
 }  // namespace weir::sim

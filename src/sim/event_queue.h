@@ -11,13 +11,13 @@
 
 namespace weir::sim {
 
-enum class EventKind : std::uint8_t { tick, datagram, arrival, action };
+enum class EventKind : std::uint8_t { tick, datagram, arrival, action, end };
 
 struct ScheduledEvent {
     Instant at;
     std::uint64_t order = 0;
     EventKind kind{};
-    std::uint32_t subject = 0;  // a sidecar, a datagram in flight, or an action
+    std::uint32_t subject = 0;  // a sidecar, a datagram, an action, or a request
     std::uint32_t epoch = 0;    // of the sidecar's process: events for an ended process are void
 };
 

@@ -1,5 +1,6 @@
 #include "sim/expectation_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <optional>
@@ -79,6 +80,28 @@ void read_traffic(MapReader& reader, Expectation& expected, Diagnostics& diagnos
     }
 }
 
+bool has_limit(const WorldPlan& plan, limiter::LimitKind kind) {
+    return std::any_of(plan.definitions.begin(), plan.definitions.end(), [&](const auto& each) {
+        return std::any_of(each.limits.begin(), each.limits.end(),
+                           [&](const auto& limit) { return limit.kind == kind; });
+    });
+}
+
+void read_counted(MapReader& reader, Story& story, Diagnostics& diagnostics) {
+    if (const auto windows = reader.take("windows")) {
+        story.expected.windows = read_range(*windows, diagnostics);
+        if (!has_limit(story.plan, limiter::LimitKind::window)) {
+            diagnostics.error(*windows, "no quota has a limit of windows");
+        }
+    }
+    if (const auto in_flight = reader.take("in_flight")) {
+        story.expected.in_flight = read_range(*in_flight, diagnostics);
+        if (!has_limit(story.plan, limiter::LimitKind::concurrency)) {
+            diagnostics.error(*in_flight, "no quota has a limit of requests in flight");
+        }
+    }
+}
+
 /// The text of the expectation in tables, for files that do not give one.
 std::string usual_text(const Expectation& expected) {
     std::array<char, 80> text{};
@@ -86,6 +109,11 @@ std::string usual_text(const Expectation& expected) {
         std::snprintf(text.data(), text.size(), "at most %g %% refused",
                       100 * *expected.refused_share);
         return *expected.refused_share > 0 ? text.data() : "not one refused";
+    }
+    if (const auto& counted = expected.windows ? expected.windows : expected.in_flight) {
+        std::snprintf(text.data(), text.size(), "%g–%g %s", counted->least, counted->most,
+                      expected.windows ? "in each window" : "in flight");
+        return text.data();
     }
     if (!expected.steady) {
         return {};
@@ -126,6 +154,7 @@ void read_expectation(NodeRef node, Story& story, Diagnostics& diagnostics) {
         inner.finish();
     }
     read_traffic(reader, expected, diagnostics);
+    read_counted(reader, story, diagnostics);
     reader.finish();
     if (expected.text.empty()) {
         expected.text = usual_text(expected);

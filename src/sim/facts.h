@@ -31,7 +31,43 @@ struct LimitFact {
     limiter::LimitParameters parameters;
     /// The largest number of requests per second that the whole fleet is offered under this limit.
     double offered = 0;
+    /// Of a limit of windows, or of requests in flight: as it is defined.
+    std::optional<limiter::RateLimit> counted = {};
 };
+
+/// A limit of windows, or of requests in flight, as a process has it.
+struct CountedFact {
+    LimitIndex limit = kUnknownLimit;
+    double count = 0;             // in flight here, or admitted here in the window
+    double allowance = 0;         // how much of it may be here
+    std::int64_t window_end = 0;  // the second since 1970; 0: there is no window
+};
+
+/// What an owner knows a process to have admitted in a window.
+struct WindowCountFact {
+    LimitIndex limit = kUnknownLimit;
+    std::uint64_t run = 0;  // ProcessTruth::window_run
+    std::int64_t end = 0;   // the second in which the window ends
+    double admitted = 0;
+};
+
+/// What a process has really admitted in a window.
+struct WindowTruth {
+    double admitted = 0;
+    double at_look = 0;       // when the state of the fleet was last read
+    double a_second_ago = 0;  // when it was read the time before
+    /// What it admitted so shortly before it was killed that it may have told nobody of it.
+    double untold = 0;
+};
+/// A window of a limit, and the process that admitted something in it.
+struct WindowPlace {
+    LimitIndex limit = kUnknownLimit;
+    std::int64_t end = 0;     // the second in which the window ends
+    std::size_t process = 0;  // index in Facts::ever
+    friend auto operator<=>(const WindowPlace&, const WindowPlace&) = default;
+};
+/// Of the present windows, and of those that have just ended.
+using WindowTruths = std::map<WindowPlace, WindowTruth>;
 
 /// The cell that an owner has of one run of an origin.
 struct CellFact {
@@ -85,6 +121,8 @@ struct ProcessTruth {
     std::optional<double> ended;  // when it ended; nothing while it runs
     std::vector<double> admitted;
     std::vector<double> renewed = {};  // when it took new incarnations
+    double began = 0;                  // when it was started
+    std::uint64_t window_run = 0;      // the number by which owners know what it admits in windows
 };
 
 /// A running process.
@@ -101,6 +139,11 @@ struct ProcessFact {
     std::uint64_t definitions = 0;  // a hash of all definitions in force
     /// Number of peers that it believes alive, if that was looked up.
     std::optional<std::size_t> live;
+    std::vector<CountedFact> counted = {};
+    std::vector<WindowCountFact> window_counts = {};  // as an owner
+    std::vector<LimitIndex> windows_owned = {};
+    /// It says that counts of windows may be missing (Engine::uncertain_windows()).
+    bool uncertain = false;
 };
 
 /// For each limit and run, the process that began the run. Read from the origins themselves.
@@ -113,6 +156,11 @@ struct Facts {
     std::vector<ProcessTruth> ever;
     std::vector<ProcessFact> running;
     Runs runs;
+    double connected_for = 0;  // seconds since faults let all sidecars hear each other
+    std::int64_t second = 0;   // since 1970, by a wall clock that is right
+    WindowTruths windows = {};
+    /// By limit: when the present window should end; 0 where windows begin with the first request.
+    std::vector<std::int64_t> window_ends = {};
 
     [[nodiscard]] const ProcessFact* find(const Endpoint& address, std::uint64_t incarnation) const;
     /// The process that began the run, or nullptr.
@@ -129,6 +177,10 @@ struct RequestFact {
     std::uint32_t quota = 0;  // index of its leaf in the plan
     bool admitted = false;
     bool central_admitted = false;  // by the CentralBucket, which gets the same arrivals
+    /// The limit of windows, or of requests in flight, that refused it.
+    std::optional<LimitIndex> refused_by = {};
+    /// The windows in which it was admitted: each limit, and the second in which its window ends.
+    std::vector<std::pair<LimitIndex, std::int64_t>> windows = {};
 };
 
 [[nodiscard]] const OwnedFact* find_owned(const ProcessFact& process, LimitIndex limit);

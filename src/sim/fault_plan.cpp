@@ -10,6 +10,7 @@ namespace weir::sim {
 namespace {
 
 constexpr double kRequests = 200;  // a second
+constexpr double kCountedRequests = 40;
 constexpr double kMinute = 60;
 constexpr double kLongestFault = 20;
 constexpr double kShortestFault = 0.3;
@@ -18,13 +19,14 @@ constexpr double kLatestBegin = 8;
 constexpr double kWholeClock = 3600;
 constexpr double kLongestPause = 8;
 
-/// All kinds but `throttle`, which has stories of its own.
+/// The kinds before `throttle`, which has stories of its own.
 constexpr std::size_t kDrawnKinds = static_cast<std::size_t>(FaultKind::throttle);
 
 constexpr int kChildren = 5;
 constexpr int kBelow = 8;
 constexpr int kOver = 6;
 constexpr int kRare = 4;
+constexpr int kCountedOver = 3;
 constexpr double kOverAmount = 5;
 
 double rounded(double value) { return std::round(value * 100) / 100; }
@@ -87,11 +89,39 @@ void add_quotas(WorldPlan& plan, Random& random) {
     }
 }
 
-/// Scales the rates of all leaves by one factor, so that their sum is kRequests.
-void scale_load(LoadPlan& load) {
+/// Windows with each kind of beginning, some of them offered more than they admit, beside rates and
+/// limits of requests in flight.
+void add_counted_quotas(WorldPlan& plan, Random& random) {
+    using limiter::RateLimit;
+    FaultQuotas quotas(plan);
+    const auto add = [&](const std::string& name, RateLimit limit, double offered) {
+        quotas.add(name, 0).limits = {std::move(limit)};
+        quotas.leaf(name, offered * (1 + random.unit()));
+    };
+    RateLimit calendar = RateLimit::in_window(300, std::chrono::minutes(1));
+    calendar.from = limiter::WindowStart::calendar;
+    RateLimit first = RateLimit::in_window(100, std::chrono::minutes(1));
+    first.from = limiter::WindowStart::first;
+    add("over/0", calendar, 7);
+    add("over/1", RateLimit::in_window(120, std::chrono::minutes(2)), 2);
+    add("over/2", first, 3);
+    add("below/0", RateLimit::in_window(300, std::chrono::minutes(1)), 2);
+    add("few", RateLimit::in_window(5, std::chrono::minutes(1)), 0.5);
+    add("flight/0", RateLimit::in_flight(8), 12);
+    add("flight/1", RateLimit::in_flight(2), 3);
+    quotas.add("tree", 50).limits.push_back(RateLimit::in_window(500, std::chrono::minutes(1)));
+    quotas.add("tree/{id}", 0).limits = {RateLimit::in_flight(4), first};
+    plan.definitions.back().parent = "tree";
+    quotas.leaf("tree/0", 2 + random.unit());
+    quotas.leaf("tree/1", 0.2);
+    plan.load.takes = 0.6;
+}
+
+/// Scales the rates of all leaves by one factor, so that their sum is `requests`.
+void scale_load(LoadPlan& load, double requests) {
     const double all = std::accumulate(load.shares.begin(), load.shares.end(), 0.0);
     for (double& share : load.shares) {
-        share = rounded(share * kRequests / all);
+        share = rounded(share * requests / all);
     }
     const double rate = std::accumulate(load.shares.begin(), load.shares.end(), 0.0);
     load.phases = {{0, rate, std::exchange(load.shares, {})}};
@@ -109,7 +139,7 @@ std::vector<std::uint32_t> draw_side(std::uint32_t sidecars, Random& random) {
     return all;
 }
 
-Fault draw_fault(std::uint32_t sidecars, FaultKind kind, double minute, Random& random) {
+Fault draw_fault(std::uint32_t sidecars, FaultKind kind, double minute, int over, Random& random) {
     Fault fault;
     fault.kind = kind;
     fault.at = rounded(minute + kLatestBegin * random.unit());
@@ -139,9 +169,13 @@ Fault draw_fault(std::uint32_t sidecars, FaultKind kind, double minute, Random& 
             fault.seconds = 0;
             break;
         case FaultKind::edit:
-            fault.quota = "over/" + std::to_string(random.below(kOver));
+            fault.quota = "over/" + std::to_string(random.below(static_cast<std::uint64_t>(over)));
             fault.amount = rounded(kOverAmount * (0.5 + random.unit()));
             fault.seconds = 0;
+            break;
+        case FaultKind::set_ahead:
+        case FaultKind::set_back:
+            fault.amount = rounded(kWholeClock * random.unit());
             break;
         case FaultKind::restart:
         case FaultKind::rotate_keys:
@@ -153,9 +187,31 @@ Fault draw_fault(std::uint32_t sidecars, FaultKind kind, double minute, Random& 
     return fault;
 }
 
+/// The kinds of faults that are drawn where the fleet has such limits.
+std::vector<FaultKind> kinds_for(FaultLimits limits) {
+    std::vector<FaultKind> kinds;
+    for (std::size_t i = 0; i < kDrawnKinds; ++i) {
+        kinds.push_back(static_cast<FaultKind>(i));
+    }
+    if (limits == FaultLimits::counted) {
+        std::erase(kinds, FaultKind::leap);
+        kinds.push_back(FaultKind::set_ahead);
+        kinds.push_back(FaultKind::set_back);
+    }
+    return kinds;
+}
+
+/// The kinds in an order by chance.
+std::vector<FaultKind> shuffled(std::vector<FaultKind> kinds, Random& random) {
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+        std::swap(kinds[i], kinds[random.below(i + 1)]);
+    }
+    return kinds;
+}
+
 }  // namespace
 
-Story draw_fault_story(std::uint64_t seed, double minutes) {
+Story draw_fault_story(std::uint64_t seed, double minutes, FaultLimits limits) {
     Random random(seed);
     Story story;
     story.name = "faults-" + std::to_string(seed);
@@ -166,18 +222,21 @@ Story draw_fault_story(std::uint64_t seed, double minutes) {
     plan.clock_drift = 1e-4;
     plan.record = false;
     plan.seconds = minutes * kMinute;
-    add_quotas(plan, random);
-    scale_load(plan.load);
+    if (limits == FaultLimits::counted) {
+        add_counted_quotas(plan, random);
+        scale_load(plan.load, kCountedRequests);
+    } else {
+        add_quotas(plan, random);
+        scale_load(plan.load, kRequests);
+    }
+    const int over = limits == FaultLimits::counted ? kCountedOver : kOver;
     // Every kind in turn, in an order that is drawn anew each time.
     std::vector<FaultKind> kinds;
     for (double minute = kMinute / 2; minute + kMinute <= plan.seconds; minute += kMinute) {
         if (kinds.empty()) {
-            for (std::size_t i = 0; i < kDrawnKinds; ++i) {
-                kinds.push_back(static_cast<FaultKind>(i));
-                std::swap(kinds.back(), kinds[random.below(kinds.size())]);
-            }
+            kinds = shuffled(kinds_for(limits), random);
         }
-        story.faults.push_back(draw_fault(plan.sidecars, kinds.back(), minute, random));
+        story.faults.push_back(draw_fault(plan.sidecars, kinds.back(), minute, over, random));
         kinds.pop_back();
     }
     return story;

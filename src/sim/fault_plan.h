@@ -10,6 +10,9 @@
 // - At most 35 % of the datagrams are lost. After heavier loss a suspicion whose refutation was
 //   lost can stay for more than a minute. The checkers accept that, because a suspect counts as
 //   alive.
+// - Where windows are counted, no monotonic clock leaps by itself. For ten seconds its sidecar
+// would
+//   take what others said of their wall clocks before for later than it is, and forget windows.
 
 #include <cstdint>
 
@@ -17,8 +20,14 @@
 
 namespace weir::sim {
 
-/// The fleet has 3 to 10 sidecars, 24 limits and 200 requests per second. A fault ends after half
-/// of its minute, so that the fleet can heal and be checked before the next one.
-[[nodiscard]] Story draw_fault_story(std::uint64_t seed, double minutes);
+/// What kind of limits the fleet of a drawn story has.
+enum class FaultLimits : std::uint8_t {
+    rates,   // 24 limits, and 200 requests a second
+    counted  // 12 limits of windows and of requests in flight, and 40 requests a second
+};
+
+/// The fleet has 3 to 10 sidecars. A fault ends after half of its minute, so that the fleet can
+/// heal and be checked before the next one.
+[[nodiscard]] Story draw_fault_story(std::uint64_t seed, double minutes, FaultLimits limits);
 
 }  // namespace weir::sim

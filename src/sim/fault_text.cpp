@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.h"
@@ -114,7 +115,7 @@ constexpr std::array kFields = {
                [](const Fault& fault) { return target_text(fault.target); }},
     FaultField{"for", "a time", "how long", read_time<&Fault::seconds>,
                write_time<&Fault::seconds>},
-    FaultField{"by", "a time", "how far the clock leaps", read_time<&Fault::amount>,
+    FaultField{"by", "a time", "how far the clock leaps, or is wrong", read_time<&Fault::amount>,
                write_time<&Fault::amount>},
     FaultField{"each_way", "a time", "how long a datagram takes", read_time<&Fault::amount>,
                write_time<&Fault::amount>},
@@ -125,7 +126,8 @@ constexpr std::array kFields = {
                [](const Fault& fault) { return share_text(fault.amount); }},
     FaultField{"side", "`[1, 3]`", "the sidecars on one side of the cut", read_side, side_text},
     FaultField{
-        "quota", "a name", "whose rate changes",
+        "quota", "a name",
+        "whose rate changes; in windows, the amount that the rate gives in a window",
         [](NodeRef node, const FaultContext& context, Fault& fault, Diagnostics& diagnostics) {
             const auto text = config::read_text(node, diagnostics);
             read_quota(node, text.value_or(""), context, fault.quota, diagnostics);
@@ -151,7 +153,20 @@ const FaultField& field_of(std::string_view key) {
     return *found;
 }
 
-void check(const Fault& fault, NodeRef node, Diagnostics& diagnostics) {
+/// Whether the quota's first limit is one of requests in flight, which no rate can change.
+bool counts_in_flight(const Fault& fault, const FaultContext& context) {
+    const auto found = std::find_if(context.quotas.begin(), context.quotas.end(),
+                                    [&](const auto& each) { return each.name == fault.quota; });
+    return found != context.quotas.end() && !found->limits.empty() &&
+           found->limits.front().is_concurrency();
+}
+
+void check(const Fault& fault, NodeRef node, const FaultContext& context,
+           Diagnostics& diagnostics) {
+    if (fault.kind == FaultKind::edit && counts_in_flight(fault, context)) {
+        diagnostics.error(node, "the first limit of '" + fault.quota +
+                                    "' is one of requests in flight, which has no rate");
+    }
     constexpr double kShortestPeriod = 0.001;
     if (fault.kind == FaultKind::throttle && !diagnostics.has_errors() &&
         (fault.every < kShortestPeriod || fault.stopped >= fault.every)) {
@@ -179,7 +194,7 @@ void read_fields(const FaultForm& form, NodeRef node, const FaultContext& contex
         }
     }
     reader.finish();
-    check(fault, node, diagnostics);
+    check(fault, node, context, diagnostics);
 }
 
 }  // namespace
@@ -194,9 +209,12 @@ std::string rate_text(double per_second) {
 
 std::span<const FaultField> fault_fields() { return kFields; }
 
-std::span<const FaultForm> fault_forms() {
+namespace {
+
+/// The forms of the kinds up to a cut, and of all others, in the order of FaultKind.
+std::vector<FaultForm> forms_up_to_cuts() {
     using enum FaultKind;
-    static const std::array<FaultForm, kFaultKinds> forms = {{
+    return {
         {kill,
          "kill",
          {"sidecar"},
@@ -225,6 +243,12 @@ std::span<const FaultForm> fault_forms() {
          {"side", "for"},
          {},
          "nothing passes from the side to the others"},
+    };
+}
+
+std::vector<FaultForm> forms_after_cuts() {
+    using enum FaultKind;
+    return {
         {loss, "loss", {"share", "for"}, {}, "datagrams are lost"},
         {duplication, "duplication", {"share", "for"}, {}, "datagrams come twice"},
         {reordering, "reordering", {"share", "for"}, {}, "datagrams come up to two seconds late"},
@@ -250,7 +274,29 @@ std::span<const FaultForm> fault_forms() {
          {"sidecar", "stopped", "every", "for"},
          {"apart"},
          "the process is stopped for a part of each period, and its requests wait"},
-    }};
+        {set_ahead,
+         "set_ahead",
+         {"sidecar", "by"},
+         {"for", "apart"},
+         "the wall clock of its machine is ahead of all others, until it is set right after `for`"},
+        {set_back,
+         "set_back",
+         {"sidecar", "by"},
+         {"for", "apart"},
+         "the same, and it is behind the others"},
+    };
+}
+
+}  // namespace
+
+std::span<const FaultForm> fault_forms() {
+    static const std::vector<FaultForm> forms = [] {
+        std::vector<FaultForm> all = forms_up_to_cuts();
+        std::vector<FaultForm> others = forms_after_cuts();
+        std::move(others.begin(), others.end(), std::back_inserter(all));
+        WEIR_ASSERT(all.size() == kFaultKinds);
+        return all;
+    }();
     return forms;
 }
 

@@ -19,6 +19,15 @@ void restart_after(World& world, std::uint32_t sidecar, double seconds) {
     world.action_at(world.now() + seconds, [sidecar](World& w) { w.restart(sidecar); });
 }
 
+/// Sets a wall clock wrong, for so many seconds or, if these are 0, for good.
+void set_wall_clock(World& world, std::uint32_t sidecar, double error, double seconds) {
+    world.set_wall_error(sidecar, from_seconds(error));
+    if (seconds > 0) {
+        world.action_at(world.now() + seconds,
+                        [sidecar](World& w) { w.set_wall_error(sidecar, Duration::zero()); });
+    }
+}
+
 void churn(World& world, std::uint32_t sidecar, double until) {
     world.restart(sidecar);
     if (world.now() + kChurnEvery < until) {
@@ -128,6 +137,10 @@ void begin(World& world, std::uint32_t sidecar, const Fault& fault, const EditSi
             return edit(world, sidecar, fault, edited);
         case FaultKind::throttle:
             return world.throttle(sidecar, fault.stopped, fault.every, fault.at + fault.seconds);
+        case FaultKind::set_ahead:
+            return set_wall_clock(world, sidecar, fault.amount, fault.seconds);
+        case FaultKind::set_back:
+            return set_wall_clock(world, sidecar, -fault.amount, fault.seconds);
         default:
             return;
     }

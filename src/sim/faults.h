@@ -29,8 +29,10 @@ enum class FaultKind : std::uint8_t {
     rotate_keys,  // all accept a new key, then all use it, then all drop the old one
     edit,         // `quota` gets the rate `amount`, through the API of the sidecar
     throttle,     // the process is stopped for `stopped` of every `every` seconds
+    set_ahead,    // the wall clock of the machine is `amount` seconds ahead
+    set_back,     // the wall clock of the machine is `amount` seconds behind
 };
-inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::throttle) + 1;
+inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::set_back) + 1;
 
 /// The sidecars that a fault happens to. The owners of a quota are looked up when the fault begins.
 struct FaultTarget {

@@ -71,11 +71,15 @@ class Collector {
             const limiter::RateLimit& limit = definition.limits[i];
             sync::LimitKey key;
             key.quota = sync::quota_hash(name);
+            key.kind = static_cast<std::uint8_t>(limit.kind);
             key.unit = static_cast<std::uint8_t>(limit.unit);
             key.period_ms = static_cast<std::uint64_t>(
                 std::chrono::duration_cast<std::chrono::milliseconds>(limit.period).count());
             at->second.push_back(static_cast<LimitIndex>(found_.limits.size()));
             found_.limits.push_back({name, key, limit.resolved()});
+            if (!limit.is_rate()) {
+                found_.limits.back().counted = limit;
+            }
         }
         return at->second;
     }

@@ -25,6 +25,7 @@ constexpr std::uint64_t kMostCopies = 10'000;
 constexpr std::size_t kMostSteps = 100'000;
 constexpr double kShortestStay = 0.1;
 constexpr Duration kLongest = std::chrono::hours(1);
+constexpr Duration kShortestRequest = std::chrono::milliseconds(1);
 constexpr std::uint64_t kLeastCounterBytes = 65'536;  // as cluster.counter_bytes has it
 constexpr std::uint64_t kMostCounterBytes = 1'073'741'824;
 
@@ -48,37 +49,32 @@ void read_dials(MapReader& reader, sync::SyncSettings& sync, Diagnostics& diagno
     time(reader.take("hold_alone"), sync.hold_alone);
 }
 
-/// Reports limits in other units than requests, and limits of requests in flight, because requests
-/// of the simulator have no bytes, no cost and no duration. It does not know windows either.
-void check_limits(const limiter::QuotaDefinition& quota, NodeRef node, Diagnostics& diagnostics) {
+/// Reports limits in other units than requests, because requests of the simulator have no bytes and
+/// no cost.
+void check_limits(const limiter::QuotaDefinition& quota, NodeRef node, QuotasInFlight& in_flight,
+                  Diagnostics& diagnostics) {
     for (const limiter::RateLimit& limit : quota.limits) {
         if (limit.unit != limiter::Unit::requests) {
             diagnostics.error(node,
                               "the simulator's requests have neither bytes nor cost: leave "
                               "'of' out");
         }
-        if (limit.is_window()) {
-            diagnostics.error(node,
-                              "the simulator has no windows: leave 'window' out, or say a 'rate'");
-        }
         if (limit.is_concurrency()) {
-            diagnostics.error(node,
-                              "the simulator's requests take no time, so none is ever in flight: "
-                              "leave 'concurrency' out");
+            in_flight.push_back(node);
         }
     }
 }
 
 /// Reads a quota, or `copies` of the quota `of`.
 void read_entry(NodeRef node, WorldPlan& plan, std::vector<NodeRef>& places, QuotaCopies& copies,
-                Diagnostics& diagnostics) {
+                QuotasInFlight& in_flight, Diagnostics& diagnostics) {
     const std::vector<NodeRef> members = node.children();
     const bool copied = std::any_of(members.begin(), members.end(),
                                     [](NodeRef member) { return member->key == "copies"; });
     if (!copied) {
         plan.definitions.push_back(config::read_quota(node, diagnostics));
         places.push_back(node);
-        check_limits(plan.definitions.back(), node, diagnostics);
+        check_limits(plan.definitions.back(), node, in_flight, diagnostics);
         return;
     }
     MapReader reader(node, diagnostics);
@@ -90,7 +86,7 @@ void read_entry(NodeRef node, WorldPlan& plan, std::vector<NodeRef>& places, Quo
     }
     const auto count = config::read_unsigned(*copies_given, 1, kMostCopies, diagnostics);
     const limiter::QuotaDefinition quota = config::read_quota(*of, diagnostics);
-    check_limits(quota, *of, diagnostics);
+    check_limits(quota, *of, in_flight, diagnostics);
     for (std::uint64_t i = 0; i < count.value_or(0); ++i) {
         limiter::QuotaDefinition& copy = plan.definitions.emplace_back(quota);
         copy.name += std::to_string(i);
@@ -243,12 +239,13 @@ void read_network(NodeRef node, NetworkFaults& faults, Diagnostics& diagnostics)
     reader.finish();
 }
 
-QuotaCopies read_quotas(NodeRef node, WorldPlan& plan, Diagnostics& diagnostics) {
+QuotaCopies read_quotas(NodeRef node, WorldPlan& plan, QuotasInFlight& in_flight,
+                        Diagnostics& diagnostics) {
     QuotaCopies copies;
     std::vector<NodeRef> places;  // of the definitions
     const std::size_t errors = diagnostics.error_count();
     for (const NodeRef entry : config::read_list(node, diagnostics)) {
-        read_entry(entry, plan, places, copies, diagnostics);
+        read_entry(entry, plan, places, copies, in_flight, diagnostics);
     }
     if (diagnostics.error_count() != errors) {
         return copies;
@@ -276,6 +273,10 @@ void read_load(NodeRef node, WorldPlan& plan, Diagnostics& diagnostics) {
         if (plan.load.move_every < kShortestStay) {
             diagnostics.error(*moves, "must be at least 100ms");
         }
+    }
+    if (const auto takes = reader.take("takes")) {
+        const auto time = config::read_duration(*takes, kShortestRequest, kLongest, diagnostics);
+        plan.load.takes = static_cast<double>(time.value_or(kShortestRequest).count()) / 1e9;
     }
     if (const auto idle = reader.take("idle")) {
         plan.load.idle = read_sidecar(*idle, plan.sidecars, diagnostics);

@@ -14,11 +14,13 @@ namespace weir::sim {
 
 /// The names of the copies of each quota, by the name that the file gives the quota.
 using QuotaCopies = std::map<std::string, std::vector<std::string>, std::less<>>;
+/// The places in the file of quotas with a limit of requests in flight.
+using QuotasInFlight = std::vector<config::NodeRef>;
 
 void read_fleet(config::NodeRef node, WorldPlan& plan, config::Diagnostics& diagnostics);
 void read_network(config::NodeRef node, NetworkFaults& faults, config::Diagnostics& diagnostics);
 [[nodiscard]] QuotaCopies read_quotas(config::NodeRef node, WorldPlan& plan,
-                                      config::Diagnostics& diagnostics);
+                                      QuotasInFlight& in_flight, config::Diagnostics& diagnostics);
 void read_load(config::NodeRef node, WorldPlan& plan, config::Diagnostics& diagnostics);
 void read_steps(config::NodeRef node, const QuotaCopies& copies, Story& story,
                 config::Diagnostics& diagnostics);

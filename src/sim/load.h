@@ -32,6 +32,8 @@ struct LoadPlan {
     std::optional<std::uint32_t> idle;  // a sidecar that gets no requests
     /// Seconds for which one sidecar gets all load before the next one does; 0: never.
     double move_every = 0;
+    /// Seconds for which an admitted request is in flight, times 0.5 to 1.5; 0: no time.
+    double takes = 0;
 };
 
 struct Arrival {

@@ -90,6 +90,43 @@ ProcessFact look_into(SimulatedSidecar& sidecar, std::uint32_t number, Instant n
     return process;
 }
 
+void look_at_counts(SimulatedSidecar& sidecar, ProcessFact& process, Instant now,
+                    std::span<const LimitFact> limits) {
+    const sync::CounterExchange& counters = sidecar.engine().counters();
+    for (LimitIndex i = 0; i < limits.size(); ++i) {
+        if (!limits[i].counted) {
+            continue;
+        }
+        if (const auto status = find_status(sidecar, limits[i], now)) {
+            process.counted.push_back(
+                {i, status->counted.count, status->counted.allowance, status->window_end});
+        }
+        const bool owned = counters.owner().owns(membership::shard_of(limits[i].key.quota));
+        if (limits[i].parameters.window && owned) {
+            process.windows_owned.push_back(i);
+        }
+    }
+    const sync::WindowOwner& owner = counters.owned_windows();
+    for (std::uint32_t slot = 0; slot < owner.slots(); ++slot) {
+        owner.for_each_count(slot, [&](const sync::WindowReport& report) {
+            process.window_counts.push_back({index_of(report.key, limits), report.run, report.end,
+                                             static_cast<double>(report.admitted)});
+        });
+    }
+    process.uncertain = sidecar.engine().uncertain_windows() > 0;
+}
+
+std::optional<limiter::LimitStatus> find_status(SimulatedSidecar& sidecar, const LimitFact& limit,
+                                                Instant now) {
+    for (const auto& status : sidecar.limiter().inspect(limit.quota, sidecar.local(now))) {
+        if (status.limit.kind == limit.counted->kind &&
+            status.limit.period == limit.counted->period) {
+            return status;
+        }
+    }
+    return std::nullopt;
+}
+
 void look_closely(SimulatedSidecar& sidecar, ProcessFact& process) {
     const auto states = sidecar.engine().statistics().peers_by_state;
     process.live = 0;

@@ -43,6 +43,7 @@ void SimulatedSidecar::start(const SidecarSettings& settings, std::vector<Endpoi
     socket.clear();
     throttled = false;
     requests.clear();
+    draining = false;
     began_ = now;
     offset_ = from_seconds(1 + random.unit() * 1e6);
     drift_ = (2 * random.unit() - 1) * settings.clock_drift;
@@ -63,6 +64,7 @@ void SimulatedSidecar::start(const SidecarSettings& settings, std::vector<Endpoi
     engine_ = std::make_unique<engine::Engine>(std::move(options), *limiter_, random.next());
     engine_->set_seeds(std::move(seeds), false, local(now));
     engine_->start(local(now));
+    show_wall_clock(now);
 }
 
 void SimulatedSidecar::kill() {
@@ -83,8 +85,8 @@ bool SimulatedSidecar::offer(std::string_view leaf, Instant now) {
     return offer_to(*limiter_, *thread_, leaf, local(now));
 }
 
-SimulatedSidecar::Answer SimulatedSidecar::offer_or_wait(std::string_view leaf, std::uint32_t quota,
-                                                         Instant now) {
+std::optional<DecidedRequest> SimulatedSidecar::offer_or_wait(std::string_view leaf,
+                                                              std::uint32_t quota, Instant now) {
     const auto decision =
         decide_on(*limiter_, *thread_, leaf, local(now), limiter::CheckMode::charge_or_wait);
     bool waits = false;
@@ -97,15 +99,25 @@ SimulatedSidecar::Answer SimulatedSidecar::offer_or_wait(std::string_view leaf, 
             limiter_->give_up(*thread_, decision);
         }
     }
-    limiter_->quiescent(*thread_);
-    if (waits) {
-        return Answer::waits;
+    std::optional<DecidedRequest> request;
+    if (!waits) {
+        request = decided(quota, decision);
     }
-    return decision.admitted ? Answer::admitted : Answer::refused;
+    limiter_->quiescent(*thread_);
+    return request;
 }
 
-std::vector<WaitingRequests::Outcome> SimulatedSidecar::serve_waiting(Instant now) {
-    return waiting_ ? waiting_->serve(local(now)) : std::vector<WaitingRequests::Outcome>();
+std::vector<DecidedRequest> SimulatedSidecar::serve_waiting(Instant now) {
+    return waiting_ ? waiting_->serve(local(now)) : std::vector<DecidedRequest>();
+}
+
+void SimulatedSidecar::finish(limiter::Charge charge) { limiter_->finish(*thread_, charge); }
+
+/// Clocks drift and leap, so the difference between the two is found anew each time.
+void SimulatedSidecar::show_wall_clock(Instant now) {
+    if (wall_ahead_) {
+        engine_->set_wall_clock(*wall_ahead_ + (now - local(now)));
+    }
 }
 
 void SimulatedSidecar::receive(ByteSpan datagram, const Endpoint& from, Instant now) {
@@ -120,6 +132,7 @@ void SimulatedSidecar::tick(Instant now) {
     if (++ticks_ % kMaintainTicks == 0) {
         limiter_->maintain(local(now));
     }
+    show_wall_clock(now);
     engine_->tick(local(now));
     shift_clock(engine_->take_clock_lag());
 }

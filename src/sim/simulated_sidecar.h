@@ -64,18 +64,17 @@ class SimulatedSidecar {
     // The functions from offer_or_wait() to ledger() may be called only while the process is
     // running.
 
-    enum class Answer : std::uint8_t {
-        admitted,  ///< the request is charged to its quotas
-        refused,   ///< nothing is charged
-        waits      ///< for its turn; serve_waiting() will say what became of it
-    };
     /// Decides about a request of weight 1 under the leaf `quota` of the load, whose text must stay
-    /// valid for as long as the request waits.
-    [[nodiscard]] Answer offer_or_wait(std::string_view leaf, std::uint32_t quota, Instant now);
+    /// valid for as long as the request waits. Nothing: it waits for its turn, and serve_waiting()
+    /// will say what became of it.
+    [[nodiscard]] std::optional<DecidedRequest> offer_or_wait(std::string_view leaf,
+                                                              std::uint32_t quota, Instant now);
     /// The same with a request that does not wait. True if it is admitted.
     [[nodiscard]] bool offer(std::string_view leaf, Instant now);
     /// Decides about requests whose turn it is, or whose time of waiting is over.
-    [[nodiscard]] std::vector<WaitingRequests::Outcome> serve_waiting(Instant now);
+    [[nodiscard]] std::vector<DecidedRequest> serve_waiting(Instant now);
+    /// An admitted request has ended.
+    void finish(limiter::Charge charge);
     void receive(ByteSpan datagram, const Endpoint& from, Instant now);
     /// The host at this address answers a datagram of this process with the message that nobody
     /// listens there (ICMP port unreachable).
@@ -90,6 +89,11 @@ class SimulatedSidecar {
     [[nodiscard]] Instant local(Instant now) const;
     /// From now on that clock shows `by` more. `by` is negative for a machine that was paused.
     void shift_clock(Duration by) { offset_ += by; }
+
+    /// Sets the wall clock of the machine: how much later the time since 1970 is than the instants
+    /// of the World. The process sees it from its next start() or tick() on. Without one it has no
+    /// wall clock, and tells the others of none.
+    void set_wall_clock(Duration ahead) { wall_ahead_ = ahead; }
 
     // What the World keeps for each sidecar; this class only clears it in start().
 
@@ -109,14 +113,19 @@ class SimulatedSidecar {
         std::uint32_t quota = 0;
     };
     std::vector<Request> requests;
+    // Whether it gets no requests any more, and says goodbye when those in flight have ended.
+    bool draining = false;
 
   private:
+    void show_wall_clock(Instant now);
+
     std::uint32_t number_;
     std::uint32_t epoch_ = 0;
     Instant began_{};
     Duration offset_{};
     double drift_ = 0;
-    std::uint64_t ticks_ = 0;  // the limiter is maintained at every hundredth tick
+    std::optional<Duration> wall_ahead_;  // of the machine, so it outlives the process
+    std::uint64_t ticks_ = 0;             // the limiter is maintained at every hundredth tick
     std::unique_ptr<gossip::SeededNonces> nonces_;
     std::unique_ptr<ToldLedger> ledger_;
     std::unique_ptr<limiter::Limiter> limiter_;

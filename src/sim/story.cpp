@@ -107,6 +107,27 @@ void judge_shares(const Expectation& expected, const Summary& summary,
     }
 }
 
+void add_counted(const std::vector<CountedFigure>& figures, Summary& summary) {
+    for (const CountedFigure& figure : figures) {
+        if (figure.windows && figure.count > 0) {
+            summary.windows.add(figure.least / figure.limit);
+            summary.windows.add(figure.most / figure.limit);
+        } else if (!figure.windows) {
+            summary.in_flight.add(figure.mean / figure.limit);
+        }
+    }
+}
+
+void judge_counted(const Expectation& expected, const Summary& summary,
+                   std::vector<std::string>& faults) {
+    if (expected.windows) {
+        judge_range("admitted in a window", summary.windows, *expected.windows, 0, faults);
+    }
+    if (expected.in_flight) {
+        judge_range("mean in flight", summary.in_flight, *expected.in_flight, 0, faults);
+    }
+}
+
 void add_ranges(std::vector<ValueRange>& ranges, const std::vector<double>& values, bool first) {
     if (first) {
         ranges.assign(values.size(), ValueRange{1e9, -1e9});
@@ -281,6 +302,7 @@ StoryResult run(const Story& story, std::uint64_t seed) {
     World world(plan);
     Watch watch(plan);
     world.watch(&watch);
+    watch.figures().measure(story.steady_from, story.steady_to);
     Meters meters;
     meters.attach(world, story);
     arrange(world, story.faults, [&](const limiter::QuotaDefinition& definition, double at) {
@@ -300,6 +322,7 @@ StoryResult run(const Story& story, std::uint64_t seed) {
         result.staleness += one / static_cast<double>(meters.staleness.size());
     }
     result.fingerprint = world.fingerprint();
+    result.counted = watch.figures().figures();
     // Messages after the end of the story do not count in its figures.
     watch.settle(world, kSettling, kLongestSettling);
     result.findings = watch.findings().texts();
@@ -333,6 +356,7 @@ Summary summarise(const std::vector<StoryResult>& results) {
             all->add(one->least);
             all->add(one->most);
         }
+        add_counted(result.counted, summary);
         add_ranges(summary.single_seconds, result.single_seconds, first);
         add_ranges(summary.shares, result.quota_share, first);
         for (const std::string& finding : result.findings) {
@@ -378,6 +402,7 @@ std::vector<std::string> judge(const Story& story, const Summary& summary) {
     if (expected.each_quota) {
         judge_each_quota(*expected.each_quota, summary, faults);
     }
+    judge_counted(expected, summary, faults);
     judge_single_seconds(expected, summary, faults);
     judge_shares(expected, summary, faults);
     judge_own(story.own, summary, faults);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/counted_figures.h"
 #include "sim/faults.h"
 #include "sim/world.h"
 
@@ -51,6 +52,12 @@ struct Expectation {
     std::optional<double> staleness;
     /// Whether owners must ask for a slower pace.
     bool paced = false;
+    /// What is admitted in each window that begins and ends while the load is steady, as a multiple
+    /// of the limit.
+    std::optional<ValueRange> windows;
+    /// How many requests are in flight while the load is steady, on average, as a multiple of the
+    /// limit.
+    std::optional<ValueRange> in_flight;
 };
 
 /// The figures that weir itself had before, over 20 seeds. They are given where the expectation is
@@ -100,7 +107,8 @@ struct StoryResult {
     double staleness = 0;  // as sidecars show it: mean of all, once a second of those for traffic
     double pace = 1;       // the slowest that an owner asked for, at the end
     std::uint64_t fingerprint = 0;
-    std::vector<std::string> findings;  // what the checkers objected to
+    std::vector<std::string> findings;   // what the checkers objected to
+    std::vector<CountedFigure> counted;  // of each limit of windows or of requests in flight
 };
 
 [[nodiscard]] StoryResult run(const Story& story, std::uint64_t seed);
@@ -127,6 +135,8 @@ struct Summary {
     std::vector<std::string> findings;  // of all runs
     ValueRange quota_mean{1e9, -1e9};
     ValueRange quota_second{1e9, -1e9};
+    ValueRange windows{1e9, -1e9};    // of all windows, as a multiple of the limit
+    ValueRange in_flight{1e9, -1e9};  // means, as a multiple of the limit
 };
 [[nodiscard]] Summary summarise(const std::vector<StoryResult>& results);
 

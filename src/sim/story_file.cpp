@@ -71,6 +71,17 @@ void check_size(NodeRef root, const WorldPlan& plan, Diagnostics& diagnostics) {
     }
 }
 
+/// Reports limits of requests in flight of a story that does not say how long a request is.
+void check_times(const QuotasInFlight& quotas, const WorldPlan& plan, Diagnostics& diagnostics) {
+    for (const NodeRef quota : quotas) {
+        if (plan.load.takes == 0) {
+            diagnostics.error(quota,
+                              "limits requests in flight, and no request takes time: say in 'load' "
+                              "how long one is in flight, like {takes: 500ms}");
+        }
+    }
+}
+
 Story read_story(NodeRef root, Diagnostics& diagnostics) {
     constexpr double kShortest = 1;
     Story story;
@@ -97,12 +108,14 @@ Story read_story(NodeRef root, Diagnostics& diagnostics) {
         read_network(*network, story.plan.faults, diagnostics);
     }
     QuotaCopies copies;
+    QuotasInFlight in_flight;
     if (const auto quotas = reader.require("quotas")) {
-        copies = read_quotas(*quotas, story.plan, diagnostics);
+        copies = read_quotas(*quotas, story.plan, in_flight, diagnostics);
     }
     if (const auto load = reader.take("load")) {
         read_load(*load, story.plan, diagnostics);
     }
+    check_times(in_flight, story.plan, diagnostics);
     if (const auto steps = reader.require("steps")) {
         read_steps(*steps, copies, story, diagnostics);
     }
@@ -217,6 +230,9 @@ std::string story_text(const Story& story) {
             "quotas:\n";
     for (const limiter::QuotaDefinition& quota : plan.definitions) {
         text += "  - " + config::quota_json(quota, -1) + "\n";
+    }
+    if (plan.load.takes > 0) {
+        text += "load: {takes: " + seconds_text(plan.load.takes) + "}\n";
     }
     text += "steps:\n";
     for (const LoadPhase& phase : plan.load.phases) {

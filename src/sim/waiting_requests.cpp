@@ -29,7 +29,7 @@ bool WaitingRequests::join(std::string_view leaf, std::uint32_t quota,
     return false;
 }
 
-std::vector<WaitingRequests::Outcome> WaitingRequests::serve(Instant now) {
+std::vector<DecidedRequest> WaitingRequests::serve(Instant now) {
     now_ = now;
     while (queues_.serve(now)) {
     }
@@ -42,7 +42,7 @@ std::vector<WaitingRequests::Outcome> WaitingRequests::serve(Instant now) {
         end(request, decide_on(limiter_, thread_, request.leaf, now, mode));
     }
     requests_.remove_if([](const Request& request) { return request.ended; });
-    return std::exchange(outcomes_, {});
+    return std::exchange(decided_, {});
 }
 
 void WaitingRequests::decide(Request& request) {
@@ -83,6 +83,7 @@ void WaitingRequests::end(Request& request, const limiter::Decision& decision) {
     if (!decision.admitted) {
         limiter_.give_up(thread_, decision);
     }
+    decided_.push_back(decided(request.quota, decision));
     limiter_.quiescent(thread_);
     if (decision.admitted && request.place) {
         queues_.pass(request);
@@ -90,7 +91,6 @@ void WaitingRequests::end(Request& request, const limiter::Decision& decision) {
     }
     leave(request);
     request.ended = true;
-    outcomes_.push_back({request.quota, decision.admitted});
 }
 
 }  // namespace weir::sim

@@ -12,17 +12,12 @@
 #include "base/instant.h"
 #include "limiter/limiter.h"
 #include "limiter/wait_queues.h"
+#include "sim/decided_request.h"
 
 namespace weir::sim {
 
 class WaitingRequests {
   public:
-    /// What became of a request that waited; `quota` is the number of its leaf in the load.
-    struct Outcome {
-        std::uint32_t quota = 0;
-        bool admitted = false;
-    };
-
     WaitingRequests(limiter::Limiter& limiter, limiter::ThreadContext& thread)
         : limiter_(limiter), thread_(thread) {}
     WaitingRequests(const WaitingRequests&) = delete;
@@ -35,7 +30,7 @@ class WaitingRequests {
                             const limiter::Decision& refusal, Instant now);
     /// Decides about those whose turn it is, and refuses those that have waited for the longest
     /// time that their quota allows.
-    [[nodiscard]] std::vector<Outcome> serve(Instant now);
+    [[nodiscard]] std::vector<DecidedRequest> serve(Instant now);
     [[nodiscard]] std::size_t size() const { return requests_.size(); }
 
   private:
@@ -62,7 +57,7 @@ class WaitingRequests {
     limiter::ThreadContext& thread_;
     limiter::WaitQueues queues_;
     std::list<Request> requests_;  // in order of arrival
-    std::vector<Outcome> outcomes_;
+    std::vector<DecidedRequest> decided_;
     Instant now_{};
 };
 

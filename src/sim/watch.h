@@ -9,7 +9,9 @@
 
 #include "sim/central_bucket.h"
 #include "sim/checkers/checker.h"
+#include "sim/counted_figures.h"
 #include "sim/told_weight.h"
+#include "sim/window_watch.h"
 #include "sim/world.h"
 
 namespace weir::sim {
@@ -21,7 +23,9 @@ class Watch final : public Watcher {
 
     void started(World& world, std::uint32_t sidecar) override;
     void ending(World& world, std::uint32_t sidecar) override;
-    void offered(World& world, std::uint32_t sidecar, std::uint32_t quota, bool admitted) override;
+    void offered(World& world, std::uint32_t sidecar, const DecidedRequest& request,
+                 double takes) override;
+    void finished(World& world, std::uint32_t sidecar, std::uint32_t quota) override;
     void second(World& world) override;
     /// Lets the fleet settle until every sidecar believes all others alive, for at least
     /// `least_seconds` and at most `most_seconds`. Then asks all checkers for the last time.
@@ -34,8 +38,12 @@ class Watch final : public Watcher {
     [[nodiscard]] double central_refused() const { return central_refused_; }
     /// What owners did with all weight that they were told, summed over all of them.
     [[nodiscard]] const ToldWeight& told() const { return told_; }
+    /// What became of limits of windows and of requests in flight while the load was steady.
+    [[nodiscard]] CountedFigures& figures() { return *figures_; }
 
   private:
+    [[nodiscard]] RequestFact fact_of(World& world, std::uint32_t sidecar,
+                                      const DecidedRequest& request);
     void look(World& world, bool closely);
     void follow(const ProcessFact& process);
     [[nodiscard]] bool all_met() const;
@@ -47,6 +55,9 @@ class Watch final : public Watcher {
     std::vector<std::vector<LimitIndex>> chains_;  // limits by index of the leaf
     std::vector<std::size_t> process_of_;          // index in Facts::ever, by sidecar
     std::vector<std::uint64_t> incarnations_;      // last seen, by process
+    bool counts_ = false;  // some limit is one of windows or of requests in flight
+    std::unique_ptr<WindowWatch> windows_;
+    CountedFigures* figures_ = nullptr;  // one of the checkers
     double central_refused_ = 0;
     ToldWeight told_;
 };

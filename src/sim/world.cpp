@@ -18,6 +18,10 @@ constexpr std::uint32_t kSeeds = 3;
 constexpr Duration kMeetingStep = std::chrono::milliseconds(500);
 constexpr Instant kBegin = Instant(std::chrono::seconds(1000));
 constexpr Duration kSecond = std::chrono::seconds(1);
+/// Owners must have existed for more than a second when a story begins.
+constexpr Duration kAfterMeeting = std::chrono::milliseconds(1500);
+/// The first second of 2026, in which a minute, an hour, a day and a month of the calendar begin.
+constexpr Duration kStoriesBegin = std::chrono::seconds(1'767'225'600);
 
 /// The settings of membership in a star: members do not tell of others, and the thousands that know
 /// only three members probe them rarely.
@@ -50,7 +54,9 @@ World::World(WorldPlan plan)
       network_(plan_.faults, random_.fork()),
       load_(plan_.load, plan_.sidecars, random_.fork()),
       recorder_(plan_.record ? plan_.load.quotas.size() : 0, plan_.seconds),
+      running_(plan_.load.takes, plan_.sidecars, Random(mix(plan_.seed))),
       keys_(plan_.sidecars, {key_of_fleet(0)}),
+      wall_errors_(plan_.sidecars),
       now_(kBegin),
       began_(kBegin) {
     plan_.sync.datagrams_per_second =
@@ -106,7 +112,31 @@ bool World::everybody_met() {
     return true;
 }
 
+bool World::has_windows() const {
+    return std::any_of(plan_.definitions.begin(), plan_.definitions.end(), [](const auto& each) {
+        return std::any_of(each.limits.begin(), each.limits.end(),
+                           [](const auto& limit) { return limit.is_window(); });
+    });
+}
+
+Duration World::wall_clock() const { return kStoriesBegin + (now_ - planned_begin_); }
+
+Duration World::wall_ahead(Duration error) const {
+    return kStoriesBegin + error - planned_begin_.time_since_epoch();
+}
+
+void World::set_wall_error(std::uint32_t number, Duration error) {
+    wall_errors_[number] = error;
+    if (has_windows()) {
+        sidecars_[number].set_wall_clock(wall_ahead(error));
+    }
+}
+
 bool World::run(double longest_meeting) {
+    planned_begin_ = now_ + from_seconds(longest_meeting) + kAfterMeeting;
+    for (std::uint32_t i = 0; i < plan_.sidecars; ++i) {
+        set_wall_error(i, wall_errors_[i]);
+    }
     for (std::uint32_t i = 0; i < plan_.sidecars; ++i) {
         start(i);
     }
@@ -119,11 +149,11 @@ bool World::run(double longest_meeting) {
         run_until(now_ + kMeetingStep);
         met = everybody_met();
     }
-    // Owners must have existed for more than a second.
-    run_until(now_ + std::chrono::milliseconds(1500));
+    // The windows of the calendar begin with the story, however soon all have met.
+    run_until(has_windows() ? planned_begin_ : now_ + kAfterMeeting);
     network_.set_faults(plan_.faults);
     disturbed_always_ = disturbs(plan_.faults);
-    began_ = disturbed_until_ = now_;
+    began_ = disturbed_until_ = disconnected_until_ = now_;
     next_second_ = now_ + kSecond;
     for (std::uint32_t i = 0; i < actions_.size(); ++i) {
         queue_.push(began_ + from_seconds(actions_[i].first), EventKind::action, i, 0);
@@ -165,8 +195,15 @@ double World::calm_for() const {
     return disturbed_always_ ? -1 : to_seconds(now_ - disturbed_until_);
 }
 
+double World::connected_for() const {
+    return disturbed_always_ ? -1 : to_seconds(now_ - disconnected_until_);
+}
+
 void World::note_fault(double seconds) {
     disturbed_until_ = std::max(disturbed_until_, now_ + from_seconds(seconds));
+    if (seconds > 0) {
+        disconnected_until_ = disturbed_until_;
+    }
 }
 
 void World::handle(const ScheduledEvent& event) {
@@ -179,6 +216,9 @@ void World::handle(const ScheduledEvent& event) {
             break;
         case EventKind::arrival:
             handle_arrival();
+            break;
+        case EventKind::end:
+            handle_end(event.subject);
             break;
         case EventKind::action: {
             // The action is moved out first, because it may add other actions.
@@ -203,8 +243,8 @@ void World::handle_tick(const ScheduledEvent& event) {
     }
     sidecar.tick(now_);
     collect(event.subject);
-    for (const WaitingRequests::Outcome& outcome : sidecar.serve_waiting(now_)) {
-        note_decision(now(), event.subject, outcome.quota, outcome.admitted);
+    for (DecidedRequest& request : sidecar.serve_waiting(now_)) {
+        note_decision(now(), event.subject, std::move(request));
     }
     // Real timers are never exact.
     const auto late = from_seconds(to_seconds(kTick) * 0.02 * random_.unit());
@@ -312,130 +352,12 @@ void World::inject(std::uint32_t to, const Endpoint& from, std::vector<std::byte
     deliver(to, from, bytes);
 }
 
-void World::schedule_arrival() {
-    arrival_ = load_.next();
-    if (arrival_.at > plan_.seconds) {
-        return;
-    }
-    queue_.push(began_ + from_seconds(arrival_.at), EventKind::arrival, 0, 0);
-}
-
-void World::handle_arrival() {
-    const Arrival arrival = arrival_;
-    schedule_arrival();
-    std::uint32_t number = arrival.sidecar;
-    // A load balancer knows which processes have ended, but not which are stopped.
-    for (int i = 0; i < 100 && !sidecars_[number].running(); ++i) {
-        number = load_.any_sidecar();
-    }
-    SimulatedSidecar& sidecar = sidecars_[number];
-    if (sidecar.running() && sidecar.stopped_until && sidecar.throttled) {
-        sidecar.requests.push_back({arrival.quota});
-        return;
-    }
-    if (!sidecar.running() || sidecar.stopped_until) {
-        ++lost_requests_;
-        return;
-    }
-    offer(arrival, number);
-}
-
-void World::offer(const Arrival& arrival, std::uint32_t number) {
-    SimulatedSidecar& sidecar = sidecars_[number];
-    const auto answer =
-        sidecar.offer_or_wait(plan_.load.quotas[arrival.quota], arrival.quota, now_);
-    if (plan_.record) {
-        recorder_.offered(arrival.quota, arrival.at);
-    }
-    if (answer != SimulatedSidecar::Answer::waits) {
-        const bool admitted = answer == SimulatedSidecar::Answer::admitted;
-        note_decision(arrival.at, number, arrival.quota, admitted);
-    }
-}
-
-void World::note_decision(double at, std::uint32_t number, std::uint32_t quota, bool admitted) {
-    if (plan_.record && admitted) {
-        recorder_.admitted(quota, at);
-    }
-    if (observer_) {
-        observer_(at, number, quota, admitted);
-    }
-    if (watcher_ != nullptr) {
-        watcher_->offered(*this, number, quota, admitted);
-    }
-}
-
-void World::stop(std::uint32_t number, double seconds) {
-    if (sidecars_[number].running()) {
-        sidecars_[number].stopped_until = now_ + from_seconds(seconds);
-        note_fault(seconds);
-    }
-}
-
-void World::throttle(std::uint32_t number, double stopped, double period, double until) {
-    sidecars_[number].throttled = now() < until;
-    if (now() >= until) {
-        return;
-    }
-    stop(number, stopped);
-    action_at(now() + period,
-              [=](World& world) { world.throttle(number, stopped, period, until); });
-}
-
-void World::action_at(double seconds, Action action) {
-    queue_.push(began_ + from_seconds(seconds), EventKind::action,
-                static_cast<std::uint32_t>(actions_.size()), 0);
-    actions_.emplace_back(seconds, std::move(action));
-}
-
-void World::end_process(std::uint32_t number) {
-    note_fault(0);
-    if (watcher_ != nullptr && sidecars_[number].running()) {
-        watcher_->ending(*this, number);
-    }
-    lost_requests_ += sidecars_[number].waiting();
-    sidecars_[number].kill();
-}
-
-void World::kill(std::uint32_t number) { end_process(number); }
-
-void World::restart(std::uint32_t number) {
-    end_process(number);
-    start(number);
-}
-
-void World::say_goodbye(std::uint32_t number) {
-    if (!sidecars_[number].running() || sidecars_[number].stopped_until) {
-        return;  // no process is there to say it
-    }
-    sidecars_[number].engine().goodbye(sidecars_[number].local(now_));
-    collect(number);
-    end_process(number);
-}
-
-void World::disturb(const NetworkFaults& faults, double seconds) {
-    network_.set_faults(faults);
-    note_fault(seconds);
-    action_at(now() + seconds, [](World& world) { world.network_.set_faults(world.plan_.faults); });
-}
-
-void World::leap_clock(std::uint32_t number, double seconds) {
-    sidecars_[number].shift_clock(from_seconds(seconds));
-    note_fault(0);
-}
-
-void World::pause(std::uint32_t number, double seconds) {
-    if (!sidecars_[number].running()) {
-        return;
-    }
-    stop(number, seconds);
-    // The process sees the clock only when it runs again.
-    sidecars_[number].shift_clock(-from_seconds(seconds));
-}
-
 void World::clone(std::uint32_t number, double seconds, double share) {
     clone_ = std::make_unique<Clone>(
         Clone{number, now_ + from_seconds(seconds), share, SimulatedSidecar(number)});
+    if (has_windows()) {
+        clone_->sidecar.set_wall_clock(wall_ahead(wall_errors_[number]));
+    }
     clone_->sidecar.start(settings_of(number), seeds(), now_, random_.fork());
     note_fault(seconds);
     turn_clone();
@@ -449,49 +371,6 @@ void World::turn_clone() {
     clone_->sidecar.tick(now_);
     send(clone_->number, clone_->sidecar.engine().take_outgoing());
     action_at(now() + to_seconds(kTick), [](World& world) { world.turn_clone(); });
-}
-
-void World::set_keys(std::uint32_t number, const std::vector<gossip::Key>& keys) {
-    keys_[number] = keys;
-    if (sidecars_[number].running()) {
-        sidecars_[number].engine().set_keys(keys);
-    }
-}
-
-bool World::edit(std::uint32_t number, const limiter::QuotaDefinition& definition) {
-    SimulatedSidecar& sidecar = sidecars_[number];
-    if (!sidecar.running() || sidecar.stopped_until) {
-        return false;
-    }
-    definitions::Edit edit;
-    edit.who = "story";
-    note_fault(0);
-    return sidecar.engine().definitions().set(definition, edit, sidecar.local(now_)).has_value();
-}
-
-void World::cut(std::vector<bool> side, double seconds, bool one_way) {
-    network_.add({now_, now_ + from_seconds(seconds), std::move(side), one_way});
-    note_fault(seconds);
-}
-
-std::vector<std::uint32_t> World::owners_of(std::string_view quota) {
-    std::vector<std::uint32_t> owners;
-    for (SimulatedSidecar& sidecar : sidecars_) {
-        if (!sidecar.running()) {
-            continue;
-        }
-        const auto status = sidecar.engine().quota_status(quota, sidecar.local(now_));
-        if (!status || status->limits.empty() || status->limits[0].owners.empty()) {
-            continue;
-        }
-        for (const Endpoint& owner : status->limits[0].owners) {
-            if (const auto number = SimulatedSidecar::number_of(owner)) {
-                owners.push_back(*number);
-            }
-        }
-        return owners;
-    }
-    return owners;
 }
 
 }  // namespace weir::sim

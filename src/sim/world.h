@@ -20,6 +20,7 @@
 #include "sim/load.h"
 #include "sim/network.h"
 #include "sim/recorder.h"
+#include "sim/running_requests.h"
 #include "sim/simulated_sidecar.h"
 #include "sync/settings.h"
 
@@ -58,8 +59,11 @@ class Watcher {
     virtual void started(World& world, std::uint32_t sidecar) = 0;
     /// Called while the process still exists.
     virtual void ending(World& world, std::uint32_t sidecar) = 0;
-    virtual void offered(World& world, std::uint32_t sidecar, std::uint32_t quota,
-                         bool admitted) = 0;
+    /// `takes`: for how many seconds the request is in flight if it is admitted; 0: no time.
+    virtual void offered(World& world, std::uint32_t sidecar, const DecidedRequest& request,
+                         double takes) = 0;
+    /// An admitted request has ended, of a process that is still running.
+    virtual void finished(World& world, std::uint32_t sidecar, std::uint32_t quota) = 0;
     /// Called at every full second of the story.
     virtual void second(World& world) = 0;
 };
@@ -91,7 +95,11 @@ class World {
     void throttle(std::uint32_t sidecar, double stopped, double period, double until);
     void kill(std::uint32_t sidecar);
     void restart(std::uint32_t sidecar);
+    /// The sidecar gets no requests any more. When those in flight have ended, after 20 s at most,
+    /// the process says goodbye and ends.
     void say_goodbye(std::uint32_t sidecar);
+    /// From now on the wall clock of the sidecar's machine is wrong by so much.
+    void set_wall_error(std::uint32_t sidecar, Duration error);
     /// For this time no datagram passes between the sides.
     void cut(std::vector<bool> side, double seconds, bool one_way);
     /// For this time the network has these faults, then those of the story again.
@@ -125,8 +133,15 @@ class World {
     /// The sidecars that own the quota, as far as a sidecar that uses it knows.
     [[nodiscard]] std::vector<std::uint32_t> owners_of(std::string_view quota);
     [[nodiscard]] Instant instant() const { return now_; }
+    /// The time since 1970 by a wall clock that is right. A story begins with the year 2026.
+    [[nodiscard]] Duration wall_clock() const;
+    /// Whether some limit has windows. Only then sidecars have wall clocks and tell each other of
+    /// them.
+    [[nodiscard]] bool has_windows() const;
     /// Seconds since the last fault ended; negative during a fault.
     [[nodiscard]] double calm_for() const;
+    /// The same of faults that keep sidecars from hearing each other for some time.
+    [[nodiscard]] double connected_for() const;
     /// The plan that the world was made from.
     [[nodiscard]] const WorldPlan& plan() const { return plan_; }
 
@@ -160,7 +175,12 @@ class World {
     void collect(std::uint32_t from);
     void resume(std::uint32_t sidecar);
     void offer(const Arrival& arrival, std::uint32_t sidecar);
-    void note_decision(double at, std::uint32_t sidecar, std::uint32_t quota, bool admitted);
+    void note_decision(double at, std::uint32_t sidecar, DecidedRequest request);
+    void handle_end(std::uint32_t request);
+    void leave(std::uint32_t sidecar);
+    /// How much later a machine's wall clock is than the instants of the world.
+    [[nodiscard]] Duration wall_ahead(Duration error) const;
+    [[nodiscard]] std::vector<std::uint32_t> owners_of_counts(std::string_view quota);
     void launch(Flight flight, Instant at);
     void refuse(const Endpoint& to, std::uint32_t by);
     void deliver(std::uint32_t to, const Endpoint& from, ByteSpan bytes);
@@ -173,8 +193,10 @@ class World {
     Load load_;
     Recorder recorder_;
     EventQueue queue_;
+    RunningRequests running_;
     std::vector<SimulatedSidecar> sidecars_;
     std::vector<std::vector<gossip::Key>> keys_;  // by sidecar
+    std::vector<Duration> wall_errors_;           // by sidecar
     /// A second process at the address of a sidecar.
     struct Clone {
         std::uint32_t number = 0;
@@ -194,9 +216,11 @@ class World {
     Watcher* watcher_ = nullptr;
     std::optional<Instant> next_second_;  // nothing before the story begins
     Instant disturbed_until_{};
+    Instant disconnected_until_{};
     bool disturbed_always_ = false;
     Instant now_{};
     Instant began_{};
+    Instant planned_begin_{};  // when everybody must have met
     std::uint64_t fingerprint_ = 0;
     std::uint64_t sent_ = 0;
     std::uint64_t bytes_ = 0;

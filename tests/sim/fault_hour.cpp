@@ -1,5 +1,6 @@
 // An hour of virtual time with a random fault every minute, watched by all checkers.
-//   fault_hour [--seed N] [--hours H] [--only N] [--list]
+//   fault_hour [--seed N] [--hours H] [--only N] [--counted] [--list]
+// --counted draws limits of windows and of requests in flight in place of rates.
 // --list prints the story that the seed gives, as a file for weir-simulate, and runs nothing.
 // --only N leaves out all faults but the Nth of that list. Exits with 1 when a checker objects, and
 // prints the command that repeats the run.
@@ -27,6 +28,7 @@ struct Arguments {
     unsigned long long seed = 1;
     double hours = 1;
     std::size_t only = 0;  // 0: all
+    weir::sim::FaultLimits limits = weir::sim::FaultLimits::rates;
     bool list = false;
 };
 
@@ -40,6 +42,8 @@ bool parse(int count, char** values, Arguments& arguments) {
             arguments.hours = std::strtod(values[++i], nullptr);
         } else if (flag == "--only" && more) {
             arguments.only = std::strtoull(values[++i], nullptr, 10);
+        } else if (flag == "--counted") {
+            arguments.limits = weir::sim::FaultLimits::counted;
         } else if (flag == "--list") {
             arguments.list = true;
         } else {
@@ -66,7 +70,8 @@ int main(int count, char** values) {
     if (!parse(count, values, arguments)) {
         return 2;
     }
-    Story story = weir::sim::draw_fault_story(arguments.seed, arguments.hours * 60);
+    Story story =
+        weir::sim::draw_fault_story(arguments.seed, arguments.hours * 60, arguments.limits);
     if (arguments.only > 0 && arguments.only <= story.faults.size()) {
         story.faults = {story.faults[arguments.only - 1]};
     }
@@ -100,6 +105,7 @@ int main(int count, char** values) {
                 met ? "" : ", and not everybody met everybody", story_text(story).c_str());
     std::printf("repeat it with: fault_hour --seed %llu --hours %g", arguments.seed,
                 arguments.hours);
+    std::printf(arguments.limits == weir::sim::FaultLimits::counted ? " --counted" : "");
     std::printf(arguments.only > 0 ? " --only %zu\n" : "\n", arguments.only);
     return 1;
 }

@@ -19,7 +19,7 @@ TEST_CASE(
     std::set<std::uint32_t> sizes;
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         CAPTURE(seed);
-        const Story story = draw_fault_story(seed, 60);
+        const Story story = draw_fault_story(seed, 60, FaultLimits::rates);
         const WorldPlan& plan = story.plan;
         sizes.insert(plan.sidecars);
         CHECK(find_limits(plan.load, plan.definitions).limits.size() >= 20);
@@ -31,22 +31,45 @@ TEST_CASE(
             CHECK(fault.target.number < plan.sidecars);
             CHECK(fault.side.size() < plan.sidecars);
         }
-        CHECK(kinds.size() == kFaultKinds - 1);
+        CHECK(kinds.size() == kFaultKinds - 3);
         CHECK(!kinds.contains(FaultKind::throttle));
+        CHECK(!kinds.contains(FaultKind::set_ahead));
     }
     CHECK(*sizes.begin() == 3);
     CHECK(*sizes.rbegin() == 10);
 }
 
+TEST_CASE("faults under limits that only count: clocks are set wrong, and none leaps") {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        const Story story = draw_fault_story(seed, 60, FaultLimits::counted);
+        std::set<FaultKind> kinds;
+        for (const Fault& fault : story.faults) {
+            kinds.insert(fault.kind);
+        }
+        CHECK(kinds.contains(FaultKind::set_ahead));
+        CHECK(kinds.contains(FaultKind::set_back));
+        CHECK(!kinds.contains(FaultKind::leap));
+        for (const LimitFact& limit : find_limits(story.plan.load, story.plan.definitions).limits) {
+            CHECK((limit.counted.has_value() || limit.quota == "tree"));
+        }
+    }
+}
+
 TEST_CASE("the seed gives the story") {
-    CHECK(story_text(draw_fault_story(5, 60)) == story_text(draw_fault_story(5, 60)));
-    CHECK(story_text(draw_fault_story(5, 60)) != story_text(draw_fault_story(6, 60)));
+    for (const FaultLimits limits : {FaultLimits::rates, FaultLimits::counted}) {
+        const auto text_of = [&](std::uint64_t seed) {
+            return story_text(draw_fault_story(seed, 60, limits));
+        };
+        CHECK(text_of(5) == text_of(5));
+        CHECK(text_of(5) != text_of(6));
+    }
 }
 
 TEST_CASE("a story of random faults reads back as it was written") {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         CAPTURE(seed);
-        const Story story = draw_fault_story(seed, 60);
+        const auto limits = seed % 2 == 0 ? FaultLimits::rates : FaultLimits::counted;
+        const Story story = draw_fault_story(seed, 60, limits);
         const std::string text = story_text(story);
         config::Diagnostics diagnostics;
         const std::vector<Story> read = read_stories({"faults.yaml", text}, diagnostics);
@@ -55,6 +78,7 @@ TEST_CASE("a story of random faults reads back as it was written") {
         CHECK(read[0].faults.size() == story.faults.size());
         CHECK(read[0].seed == story.seed);
         CHECK(read[0].plan.definitions == story.plan.definitions);
+        CHECK(read[0].plan.load.takes == story.plan.load.takes);
         CHECK(read[0].plan.load.quotas == story.plan.load.quotas);
         CHECK(read[0].plan.load.phases[0].shares == story.plan.load.phases[0].shares);
         CHECK(story_text(read[0]) == text);

@@ -107,6 +107,23 @@ std::vector<Story> find_stories(const Arguments& arguments) {
     return found;
 }
 
+/// What was admitted in windows, and what was in flight, as multiples of their limits.
+std::string counted_figures(const Summary& summary) {
+    char text[96];
+    std::string out;
+    if (summary.windows.most >= summary.windows.least) {
+        std::snprintf(text, sizeof text, "%.3f–%.3f in each window", summary.windows.least,
+                      summary.windows.most);
+        out += text;
+    }
+    if (summary.in_flight.most >= summary.in_flight.least) {
+        std::snprintf(text, sizeof text, "%s%.3f–%.3f in flight", out.empty() ? "" : "; ",
+                      summary.in_flight.least, summary.in_flight.most);
+        out += text;
+    }
+    return out;
+}
+
 std::string figures(const Story& story, const Summary& summary) {
     char text[256];
     std::string out;
@@ -129,6 +146,8 @@ std::string figures(const Story& story, const Summary& summary) {
                       summary.quota_second.most);
         out += text;
     }
+    const std::string counted = counted_figures(summary);
+    out += (out.empty() || counted.empty() ? "" : "; ") + counted;
     if (story.expected.bytes || story.expected.busiest_bytes) {
         std::snprintf(text, sizeof text,
                       "; %.1f KB/s and %.0f datagrams/s a sidecar, busiest %.1f KB/s and %.0f",

@@ -81,6 +81,27 @@ bool parse(int count, char** values, Arguments& arguments) {
     return true;
 }
 
+/// What became of limits of windows and of requests in flight while the load was steady.
+void print_counted(const StoryResult& result) {
+    constexpr std::size_t kMost = 10;
+    for (std::size_t i = 0; i < std::min(kMost, result.counted.size()); ++i) {
+        const weir::sim::CountedFigure& figure = result.counted[i];
+        if (!figure.windows) {
+            std::printf("  %s: %.1f requests in flight on average and %.0f at most, of %.0f\n",
+                        figure.quota.c_str(), figure.mean, figure.most, figure.limit);
+        } else if (figure.count == 0) {
+            std::printf("  %s: no window began and ended in this time\n", figure.quota.c_str());
+        } else {
+            std::printf("  %s: admitted %.0f … %.0f of %.0f in each of %zu windows\n",
+                        figure.quota.c_str(), figure.least, figure.most, figure.limit,
+                        figure.count);
+        }
+    }
+    if (result.counted.size() > kMost) {
+        std::printf("  and %zu more such limits\n", result.counted.size() - kMost);
+    }
+}
+
 void print(const Story& story, const StoryResult& result) {
     const double share = 100 * result.refused / std::max(1.0, result.offered);
     std::printf("%s, seed %llu: %u sidecars, %.0f requests, %.0f refused (%.3f %%)\n",
@@ -89,6 +110,7 @@ void print(const Story& story, const StoryResult& result) {
     std::printf("  from %g s to %g s admitted %.4f of %g/s, single seconds %.3f … %.3f\n",
                 story.steady_from, story.steady_to, result.mean, story.limit, result.second_least,
                 result.second_most);
+    print_counted(result);
     std::printf("  gossip of a sidecar, in and out: %.1f KB/s in %.0f datagrams/s\n",
                 result.bytes / 1000, result.datagrams);
     for (std::size_t i = 0; i < result.single_seconds.size(); ++i) {

@@ -121,11 +121,19 @@ const std::vector<Wrong> kWrong = {
     {"rate: 100r/s", "rate: 1MiB/s, of: request-bytes",
      "s.yaml:7:5: quotas[0]: the simulator's requests have neither bytes nor cost: "
      "leave 'of' out"},
-    {"rate: 100r/s", "window: 100r/h",
-     "s.yaml:7:5: quotas[0]: the simulator has no windows: leave 'window' out, or say a 'rate'"},
+    {"rate: 100r/s", "window: 100r/h, from: mars",
+     "s.yaml:8:37: quotas[0].limits[0].from: 'mars' must be name, calendar or first"},
     {"rate: 100r/s", "concurrency: 64",
-     "s.yaml:7:5: quotas[0]: the simulator's requests take no time, so none is ever in flight: "
-     "leave 'concurrency' out"},
+     "s.yaml:7:5: quotas[0]: limits requests in flight, and no request takes time: say in 'load' "
+     "how long one is in flight, like {takes: 500ms}"},
+    {"steps:", "load: {takes: 5}\nsteps:",
+     "s.yaml:12:15: load.takes: '5' is not a duration like 250ms, 10s, 5m or 2h, did you mean "
+     "'5s'?"},
+    {"steps:", "load: {takes: 0s}\nsteps:", "s.yaml:12:15: load.takes: must be from 1ms to 1h"},
+    {"mean: 0.5..1.0", "windows: 0.9..1",
+     "s.yaml:17:19: expect.windows: no quota has a limit of windows"},
+    {"mean: 0.5..1.0", "in_flight: 0.9..1",
+     "s.yaml:17:21: expect.in_flight: no quota has a limit of requests in flight"},
     {"parent: api", "parent: apo",
      "s.yaml:10:13: quotas[1].parent: there is no quota 'apo', did you mean 'api'?"},
     {"{api: 50r/s", "{apu: 50r/s",
@@ -209,6 +217,40 @@ TEST_CASE("the instances of a template that the load uses have limits of their o
     CHECK(fleet.chains == std::vector<std::vector<LimitIndex>>{{0}, {1, 0}});
 }
 
+TEST_CASE("a story with windows and requests in flight, beside rates") {
+    std::string text = kGood;
+    const std::string rate = "[{rate: 100r/s}]";
+    text.replace(
+        text.find(rate), rate.size(),
+        "[{rate: 100r/s}, {window: 1000r/h, from: first}, {window: 9000r/m, from: calendar}, "
+        "{concurrency: 20}]");
+    text.replace(text.find("steps:"), 6, "load: {takes: 250ms}\nsteps:");
+    text.replace(text.find("stop: {sidecar: owner of api, for: 5s}"), 38,
+                 "set_back: {sidecar: 2, by: 1h}");
+    const Reading reading = read_text(text);
+    CHECK(joined(reading.errors) == "");
+    REQUIRE(reading.stories.size() == 1);
+    CHECK(reading.stories[0].plan.load.takes == 0.25);
+    CHECK(describe(reading.stories[0].faults[0]) == "{at: 12s, set_back: {sidecar: 2, by: 3600s}}");
+    const StoryResult result = run(reading.stories[0], 1);
+    CHECK(joined(result.findings) == "");
+    REQUIRE(result.counted.size() == 3);
+    CHECK(result.counted[2].limit == 20);
+    CHECK(result.counted[2].most > 1);
+}
+
+TEST_CASE("an edit gives a rate, so the limit cannot be one of requests in flight") {
+    std::string text = kGood;
+    text.replace(text.find("rate: 100r/s"), 12, "concurrency: 20");
+    text.replace(text.find("steps:"), 6, "load: {takes: 250ms}\nsteps:");
+    text.replace(text.find("stop: {sidecar: owner of api, for: 5s}"), 38,
+                 "edit: {sidecar: 2, quota: api, rate: 5r/s}");
+    CHECK(
+        read_text(text).errors ==
+        Lines{"s.yaml:15:21: steps[1].edit: the first limit of 'api' is one of requests in flight, "
+              "which has no rate"});
+}
+
 TEST_CASE("a story whose load names instances of a template is watched and sound") {
     const Reading reading = read_text(kGood);
     REQUIRE(reading.stories.size() == 1);
@@ -226,7 +268,7 @@ TEST_CASE("the stories of the project are right, and each has a name of its own"
         }
     }
     CHECK(diagnostics.text() == "");
-    CHECK(names.size() == 54);
+    CHECK(names.size() == 66);
     std::sort(names.begin(), names.end());
     CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
 }
@@ -279,7 +321,7 @@ TEST_CASE("the stories of docs/simulator.md are right") {
         CHECK(read_text(docs.substr(at, docs.find("```", at) - at)).errors.empty());
         ++found;
     }
-    CHECK(found == 2);
+    CHECK(found == 3);
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ class Checker {
 
     [[nodiscard]] virtual std::string_view name() const = 0;
     virtual void request(const RequestFact&) {}
+    /// An admitted request has ended, of a process that is running.
+    virtual void finished(const RequestFact&) {}
     /// Called once in each second of the story.
     virtual void sample(const Facts&, Findings&) {}
     /// Called when the process is about to end, with or without a goodbye.

@@ -14,7 +14,7 @@ double pay_back_seconds(const FleetLimits& fleet, const std::vector<LimitIndex>&
     double longest = 0;
     for (const LimitIndex place : chain) {
         const limiter::LimitParameters& limit = fleet.limits[place].parameters;
-        if (!limit.zero()) {
+        if (!limit.zero() && !limit.only_counts()) {
             const double above = limiter::ceiling(limit, kWeight, kWeight) - limit.low;
             longest = std::max(longest, above / limit.rate);
         }
@@ -33,6 +33,9 @@ NobodyStarved::NobodyStarved(std::size_t sidecars, const FleetLimits& fleet)
         }
     }
     for (const std::vector<LimitIndex>& chain : fleet.chains) {
+        counted_.push_back(std::any_of(chain.begin(), chain.end(), [&](LimitIndex limit) {
+            return fleet.limits[limit].parameters.only_counts();
+        }));
         paid_back_.push_back(pay_back_seconds(fleet, chain));
         std::vector<std::vector<std::size_t>>& beside = beside_.emplace_back();
         for (const LimitIndex limit : chain) {
@@ -82,6 +85,9 @@ void NobodyStarved::request(const RequestFact& request) {
 
 void NobodyStarved::judge(const Facts& facts, Findings& findings) const {
     for (std::size_t quota = 0; quota < fleet_.size(); ++quota) {
+        if (counted_[quota]) {
+            continue;
+        }
         const Counts& all = fleet_[quota];
         const std::string which = "quota " + std::to_string(quota);
         const double least = least_admitted(quota, all.central, facts.calm_for < 2 * kWindow);

@@ -23,8 +23,10 @@
 // This rule does not hold for a sidecar that was stopped or cut off in that time, so it is applied
 // only to ten seconds without a fault.
 //
-// Both rules are applied only where enough requests are expected that chance cannot explain a
-// breach. Not thread-safe; it owns what it counts (checker.h).
+// Neither is applied to quotas under limits of windows or of requests in flight, which have
+// checkers of their own (windows_kept.h, in_flight_used.h). Both are applied only where enough
+// requests are expected that chance cannot explain a breach. Not thread-safe; it owns what it
+// counts (checker.h).
 
 #include <vector>
 
@@ -62,6 +64,7 @@ class NobodyStarved final : public Checker {
     [[nodiscard]] double equal_part(std::size_t quota) const;
 
     std::size_t sidecars_;
+    std::vector<bool> counted_;      // by quota: under a limit of windows or of requests in flight
     std::vector<double> paid_back_;  // seconds of paying back, by quota
     std::vector<bool> shared_;       // by quota: it has a limit that other quotas have, too
     /// By quota: the quotas that have one of its limits, too, one list for each of these limits.
