@@ -7,10 +7,9 @@
 namespace weir::sync {
 
 std::size_t GoneRuns::place_of(std::uint64_t run) const {
-    const auto place = std::lower_bound(counts_.begin(), counts_.end(), run,
-                                        [](const GoneRun& count, std::uint64_t wanted) {
-                                            return count.run < wanted;
-                                        });
+    const auto place = std::lower_bound(
+        counts_.begin(), counts_.end(), run,
+        [](const GoneRun& count, std::uint64_t wanted) { return count.run < wanted; });
     return static_cast<std::size_t>(place - counts_.begin());
 }
 

@@ -3,8 +3,8 @@
 // process from its start to its end, known by a random number. Its count stays by itself until the
 // window ends, because other owners, and files of owners that are down, may tell of the same run
 // again, and a sum would count it twice. There can be many: each restart of each sidecar in a month
-// adds one. So a count takes 32 bytes, their sum is kept, and those that all other owners have noted
-// cost no time any more.
+// adds one. So a count takes 32 bytes, their sum is kept, and those that all other owners have
+// noted cost no time any more.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its counts.
 // Invariants: the counts are ordered by run, and there are at most kMost. admitted() is their sum,
@@ -58,8 +58,7 @@ class GoneRuns {
             return;
         }
         for (const GoneRun& count : counts_) {
-            if (!is_told(count) &&
-                !visit(count, static_cast<OwnerBits>(others_ & ~count.noted))) {
+            if (!is_told(count) && !visit(count, static_cast<OwnerBits>(others_ & ~count.noted))) {
                 return;
             }
         }

@@ -1,6 +1,6 @@
 // The checkers of limits of windows and of requests in flight are shown to catch what they are for:
-// by false facts, one at a time, in facts that are sound otherwise, and in whole runs of fleets that
-// keep to another limit than the checkers know.
+// by false facts, one at a time, in facts that are sound otherwise, and in whole runs of fleets
+// that keep to another limit than the checkers know.
 
 #include <doctest/doctest.h>
 
@@ -33,8 +33,8 @@ LimitFact window_fact() {
     return fact;
 }
 
-/// Two sidecars that both own the one limit of windows. The first one has admitted 60 and the second
-/// one 40, a while ago, and both know it.
+/// Two sidecars that both own the one limit of windows. The first one has admitted 60 and the
+/// second one 40, a while ago, and both know it.
 Facts sound_windows() {
     Facts facts;
     facts.at = 150;
@@ -105,7 +105,7 @@ TEST_CASE("a window that is not used up while requests are refused") {
     };
     CHECK(with(1, 100, 100) == 0);
     CHECK(with(2, 100, 100) > 0);
-    CHECK(with(2, 2, 100) == 0);  // whoever asks rarely gets its part rarely
+    CHECK(with(2, 2, 100) == 0);    // whoever asks rarely gets its part rarely
     CHECK(with(50, 100, 10) == 0);  // a part may be kept for a sidecar that cannot be heard
 }
 
@@ -284,7 +284,8 @@ TEST_CASE("a fleet that keeps to another limit than it should does not escape th
     CHECK(deceived(window(500), window(550)) == "windows kept");
     CHECK(deceived(RateLimit::in_flight(15), RateLimit::in_flight(15)) == "");
     CHECK(deceived(RateLimit::in_flight(15), RateLimit::in_flight(9)) == "requests in flight");
-    CHECK(deceived(RateLimit::in_flight(15), RateLimit::in_flight(19)) == "requests in flight used");
+    CHECK(deceived(RateLimit::in_flight(15), RateLimit::in_flight(19)) ==
+          "requests in flight used");
 }
 
 }  // namespace

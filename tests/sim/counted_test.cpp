@@ -23,8 +23,8 @@ WorldPlan counted_plan(const RateLimit& limit, double offered, double seconds) {
 }
 
 double counted_in_flight(World& world, std::uint32_t sidecar) {
-    const auto status =
-        world.sidecar(sidecar).limiter().inspect("q", world.sidecar(sidecar).local(world.instant()));
+    const auto status = world.sidecar(sidecar).limiter().inspect(
+        "q", world.sidecar(sidecar).local(world.instant()));
     return status.empty() ? 0 : status[0].counted.count;
 }
 
@@ -66,8 +66,8 @@ TEST_CASE("requests end with a process that is killed, and with nobody else") {
     world.watch(&watch);
     world.at(10, [](World& w) { w.restart(1); });
     REQUIRE(world.run(kMeeting));
-    CHECK(counted_in_flight(world, 0) + counted_in_flight(world, 1) +
-              counted_in_flight(world, 2) >= 29);
+    CHECK(counted_in_flight(world, 0) + counted_in_flight(world, 1) + counted_in_flight(world, 2) >=
+          29);
 }
 
 TEST_CASE("windows of the calendar begin with the story, however soon the sidecars have met") {
