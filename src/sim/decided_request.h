@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "limiter/decision.h"
-#include "sync/messages.h"
+#include "sync/synced_limit.h"
 
 namespace weir::sim {
 
@@ -24,11 +24,8 @@ struct DecidedRequest {
     if (decision.admitted) {
         request.charge = decision.charge;
     } else if (decision.kind != limiter::LimitKind::rate) {
-        request.refused_by = sync::LimitKey{
-            sync::quota_hash(decision.quota), static_cast<std::uint8_t>(decision.kind),
-            static_cast<std::uint8_t>(decision.unit),
-            static_cast<std::uint64_t>(
-                std::chrono::floor<std::chrono::milliseconds>(decision.period).count())};
+        request.refused_by = sync::key_of(decision.quota, decision.unit, decision.period);
+        request.refused_by->kind = static_cast<std::uint8_t>(decision.kind);
     }
     return request;
 }

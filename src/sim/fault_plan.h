@@ -10,9 +10,9 @@
 // - At most 35 % of the datagrams are lost. After heavier loss a suspicion whose refutation was
 //   lost can stay for more than a minute. The checkers accept that, because a suspect counts as
 //   alive.
-// - Where windows are counted, no monotonic clock leaps by itself. For ten seconds its sidecar
-// would
-//   take what others said of their wall clocks before for later than it is, and forget windows.
+// - Where windows are counted, no monotonic clock leaps by itself. Its sidecar would reckon with
+//   wrong wall clocks of the others until they tell them again, for ten seconds at most, and forget
+//   windows.
 
 #include <cstdint>
 

@@ -9,7 +9,7 @@
 #include "limiter/name_pattern.h"
 #include "limiter/template_index.h"
 #include "sim/lists_of_names.h"
-#include "sync/messages.h"
+#include "sync/synced_limit.h"
 
 namespace weir::sim {
 namespace {
@@ -69,12 +69,8 @@ class Collector {
         const auto [at, is_new] = places_.try_emplace(name);
         for (std::size_t i = 0; is_new && i < definition.limits.size(); ++i) {
             const limiter::RateLimit& limit = definition.limits[i];
-            sync::LimitKey key;
-            key.quota = sync::quota_hash(name);
+            sync::LimitKey key = sync::key_of(name, limit.unit, limit.period);
             key.kind = static_cast<std::uint8_t>(limit.kind);
-            key.unit = static_cast<std::uint8_t>(limit.unit);
-            key.period_ms = static_cast<std::uint64_t>(
-                std::chrono::duration_cast<std::chrono::milliseconds>(limit.period).count());
             at->second.push_back(static_cast<LimitIndex>(found_.limits.size()));
             found_.limits.push_back({name, key, limit.resolved()});
             if (!limit.is_rate()) {

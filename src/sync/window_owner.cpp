@@ -166,8 +166,7 @@ bool WindowOwner::settle_end(Limit& limit, const WindowReport& report) {
     return true;
 }
 
-// --- members that are gone
-// ------------------------------------------------------------------------
+// --- members that are gone -----------------------------------------------------------------------
 
 /// The member of the row is gone, or cannot be heard (`held`: its share is kept). What it admitted
 /// stays.
