@@ -66,6 +66,11 @@ struct LimitParameters {
     friend bool operator==(const LimitParameters&, const LimitParameters&) = default;
 };
 
+/// Whether the bucket of a rate, filled to `low`, takes longer than so many seconds to drain.
+[[nodiscard]] inline bool drains_slowly(const LimitParameters& limit, double seconds) {
+    return !limit.only_counts() && limit.rate > 0 && limit.low > seconds * limit.rate;
+}
+
 /// The quantities that a law depends on besides the parameters.
 struct LawState {
     double level = 0;          // of the bucket now, before the request

@@ -1,6 +1,7 @@
 // When quiet limits are told of, and what is told (the origin's side).
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/assert.h"
 #include "sync/number_forms.h"
@@ -59,6 +60,10 @@ void QuietLimits::plan(std::uint32_t slot, double before, Instant now) {
         due_.add(slot, kAtOnce);
     } else if (limit.share.untold > border) {
         due_.add(slot, next_round(now));
+    } else if (!limit.known && limiter::drains_slowly({.rate = limit.rate, .low = limit.low},
+                                                      to_seconds(kFirstUseOfLong))) {
+        limit.again = true;
+        due_.add(slot, kAtOnce);
     } else if (!limit.known || now - limit.told_at >= kSayAgain) {
         const double fills = limit.rate > 0 ? limit.low / limit.rate : 0;
         due_.add(slot, next_round(now + std::min(kFirstUse, from_seconds(kFirstUseShare * fills))));
@@ -82,7 +87,9 @@ void QuietLimits::tick(const membership::Owners& owners, Instant now, QuietSink&
                 continue;
             }
         }
-        const bool news = !limit.known || limit.leaves || full ||
+        const bool again = limit.known && std::exchange(limit.again, false) &&
+                           limit.share.admitted > limit.share.acknowledged;
+        const bool news = !limit.known || limit.leaves || full || again ||
                           limit.share.acknowledged < limit.sent || now - limit.told_at >= kSayAgain;
         if (!news || waits_for_answer(*slot, owners, now, sink)) {
             continue;
@@ -196,6 +203,9 @@ void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double adm
         limit.tries = 0;
         due_.remove(known->second);
         plan(known->second, limit.share.untold, now);
+        if (limit.again) {
+            due_.add(known->second, next_round(now + kFirstUse));
+        }
     }
 }
 

@@ -95,6 +95,24 @@ TEST_CASE_FIXTURE(Origin, "first use is told within a quarter of the time that f
     CHECK(entry.low == 100);
 }
 
+TEST_CASE_FIXTURE(
+    Origin, "first use of a limit that drains for long is told at once, and what follows soon") {
+    define_slow("q");
+    use("q");
+    pass(20ms);
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].second.admitted == 1);
+    CHECK(sent[0].second.low == 12);
+    use("q");
+    pass(900ms);
+    CHECK(sent.size() == 1);
+    pass(200ms);
+    REQUIRE(sent.size() == 2);
+    CHECK(sent[1].second.admitted == 2);
+    pass(5s);
+    CHECK(sent.size() == 2);
+}
+
 TEST_CASE_FIXTURE(Origin,
                   "below its share an origin says nothing more for 30 s, then that it is there") {
     define("q", 100);
