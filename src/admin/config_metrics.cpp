@@ -41,6 +41,8 @@ void add_snapshot(Families& families, const SnapshotFigures& snapshot) {
     families
         .gauge("weir_snapshot_counts", "Counts of windows in the snapshot that was last written.")
         .add(number(snapshot.counts));
+    families.gauge("weir_snapshot_levels", "Long levels in the snapshot that was last written.")
+        .add(number(snapshot.levels));
     families.gauge("weir_snapshot_unsaved", "1 while overrides are here that are not on the disk.")
         .add(snapshot.unsaved ? 1 : 0);
 }

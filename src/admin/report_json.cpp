@@ -51,9 +51,12 @@ Json to_json(const SnapshotFigures& snapshot) {
             {"overrides", snapshot.overrides},
             {"loaded_counts", snapshot.loaded_counts},
             {"counts", snapshot.counts},
+            {"loaded_levels", snapshot.loaded_levels},
+            {"levels", snapshot.levels},
             {"last_success_unix_seconds", snapshot.last_success_seconds},
             {"unsaved", snapshot.unsaved},
             {"unsaved_counts", snapshot.unsaved_counts},
+            {"unsaved_levels", snapshot.unsaved_levels},
             {"problem", snapshot.problem.empty() ? Json(nullptr) : Json(snapshot.problem)}};
 }
 

@@ -239,7 +239,7 @@ struct QuotaSetFigures {
     std::string problem = {};
 };
 
-/// The snapshot of overrides and counts on disk (snapshot.file).
+/// The snapshot of overrides, counts and levels on disk (snapshot.file).
 struct SnapshotFigures {
     std::string file;
     /// What became of the file at start: loaded, none (there was no file) or refused.
@@ -253,11 +253,16 @@ struct SnapshotFigures {
     /// at start, and those in the last snapshot that was written.
     std::uint64_t loaded_counts = 0;
     std::uint64_t counts = 0;
+    /// The same of long levels.
+    std::uint64_t loaded_levels = 0;
+    std::uint64_t levels = 0;
     /// Unix time at which the last snapshot was written; 0 if none was.
     double last_success_seconds = 0;
-    /// There are changes that are not on the disk yet, or counts that have changed.
+    /// There are changes that are not on the disk yet, or counts that have changed, or long levels
+    /// that have risen.
     bool unsaved = false;
     bool unsaved_counts = false;
+    bool unsaved_levels = false;
     /// Why the last attempt to write failed; empty if it did not.
     std::string problem = {};
 };

@@ -22,7 +22,13 @@ constexpr std::size_t kLength = 4;
 constexpr std::size_t kSum = 8;
 constexpr std::size_t kMaximumCluster = 64;
 
-enum class SnapshotBlock : std::uint8_t { header = 1, entries = 2, end = 3, counts = 4 };
+enum class SnapshotBlock : std::uint8_t {
+    header = 1,
+    entries = 2,
+    end = 3,
+    counts = 4,
+    levels = 5
+};
 
 /// The checksum of a block also covers the blocks before it, so that none can be lost, doubled or
 /// moved.
@@ -54,12 +60,14 @@ std::uint64_t milliseconds(Duration duration) {
 // --- writing ------------------------------------------------------------------------------------
 
 SnapshotWriter::SnapshotWriter(const DefinitionMap& map, std::string_view cluster, Instant now,
-                               Duration unix_now, WriteCounts write_counts)
+                               Duration unix_now, WriteCounts write_counts,
+                               WriteLevels write_levels)
     : map_(map),
       cluster_(cluster),
       now_(now),
       unix_now_(unix_now),
-      write_counts_(std::move(write_counts)) {}
+      write_counts_(std::move(write_counts)),
+      write_levels_(std::move(write_levels)) {}
 
 std::vector<std::byte> SnapshotWriter::next() {
     if (phase_ == Phase::header) {
@@ -75,6 +83,13 @@ std::vector<std::byte> SnapshotWriter::next() {
     }
     if (phase_ == Phase::counts) {
         std::vector<std::byte> bytes = some_counts();
+        if (!bytes.empty()) {
+            return bytes;
+        }
+        phase_ = Phase::levels;
+    }
+    if (phase_ == Phase::levels) {
+        std::vector<std::byte> bytes = some_levels();
         if (!bytes.empty()) {
             return bytes;
         }
@@ -142,6 +157,21 @@ std::vector<std::byte> SnapshotWriter::some_counts() {
                         : close_block(std::move(bytes), content.size(), 0, sum_);
 }
 
+/// A block with some of the levels; empty when none were left.
+std::vector<std::byte> SnapshotWriter::some_levels() {
+    if (!write_levels_) {
+        return {};
+    }
+    std::vector<std::byte> bytes(kLength + kMaximumSnapshotBlock + kSum);
+    ByteWriter content{std::span<std::byte>(bytes).subspan(kLength, kMaximumSnapshotBlock)};
+    content.u8(static_cast<std::uint8_t>(SnapshotBlock::levels));
+    const std::optional<std::size_t> written = write_levels_(content);
+    WEIR_ASSERT(content.ok());
+    levels_ += written.value_or(0);
+    return written ? close_block(std::move(bytes), content.size(), 0, sum_)
+                   : std::vector<std::byte>();
+}
+
 std::vector<std::byte> SnapshotWriter::end() {
     std::vector<std::byte> bytes(kLength + 16 + kSum);
     ByteWriter content{std::span<std::byte>(bytes).subspan(kLength)};
@@ -153,10 +183,12 @@ std::vector<std::byte> SnapshotWriter::end() {
 
 // --- reading ------------------------------------------------------------------------------------
 
-SnapshotReader::SnapshotReader(SnapshotExpectation expected, Take take, TakeCounts take_counts)
+SnapshotReader::SnapshotReader(SnapshotExpectation expected, Take take, TakeBlock take_counts,
+                               TakeBlock take_levels)
     : expected_(std::move(expected)),
       take_(std::move(take)),
-      take_counts_(std::move(take_counts)) {}
+      take_counts_(std::move(take_counts)),
+      take_levels_(std::move(take_levels)) {}
 
 /// The number of bytes to read next, as far as it is known: never more than one block.
 std::size_t SnapshotReader::wanted() const {
@@ -248,6 +280,11 @@ std::optional<SnapshotFault> SnapshotReader::take_block() {
         case SnapshotBlock::counts:
             if (take_counts_) {
                 take_counts_(content.subspan(1));
+            }
+            return std::nullopt;
+        case SnapshotBlock::levels:
+            if (take_levels_) {
+                take_levels_(content.subspan(1));
             }
             return std::nullopt;
         case SnapshotBlock::end:

@@ -1,14 +1,14 @@
 #pragma once
 // Writes the overrides of a sidecar (the changes by the API, tombstones included) as the bytes of a
 // file and reads them again, so that a fleet that is stopped as a whole keeps the changes that
-// `weir quota set` made. A caller may add counts of limits, in blocks of their own whose content it
-// gives and takes. docs/protocol.md describes each byte.
+// `weir quota set` made. A caller may add counts and levels of limits, in blocks of their own whose
+// content it gives and takes. docs/protocol.md describes each byte.
 //
 // A snapshot is written block by block while the map may change. Each entry is complete, and a
 // change to a part that has been written is left to the next snapshot. Each block ends in a
 // checksum of its content and of the contents of all blocks before it. So a snapshot that is cut
 // off or altered is refused as a whole, as is one of another cluster or format. Of an old one
-// nothing but the counts is used.
+// nothing but the counts and levels is used.
 //
 // The file holds the time of writing by the wall clock, so that lifetimes and tombstones also end
 // while the process is down. If the wall clock shows an earlier time than that when the file is
@@ -39,11 +39,14 @@ class SnapshotWriter {
   public:
     /// Writes as many counts as fit into the block and returns how many, 0 if none are left.
     using WriteCounts = std::function<std::size_t(ByteWriter& block)>;
+    /// The same for levels. A block may have none of them although some are left; nothing is
+    /// returned when none are left.
+    using WriteLevels = std::function<std::optional<std::size_t>(ByteWriter& block)>;
 
     /// `map` must outlive the writer and may change between calls. `now` and `unix_now` are one
     /// instant by the monotonic and by the wall clock, the latter as the time since 1970.
     SnapshotWriter(const DefinitionMap& map, std::string_view cluster, Instant now,
-                   Duration unix_now, WriteCounts write_counts = {});
+                   Duration unix_now, WriteCounts write_counts = {}, WriteLevels write_levels = {});
     /// The next piece of the file, which is a block with its length and checksum; the first piece
     /// has the file's magic and format in front of the block. Empty after the end of the file.
     [[nodiscard]] std::vector<std::byte> next();
@@ -51,12 +54,15 @@ class SnapshotWriter {
     [[nodiscard]] std::uint64_t entries() const { return entries_; }
     /// How many counts.
     [[nodiscard]] std::uint64_t counts() const { return counts_; }
+    /// How many levels.
+    [[nodiscard]] std::uint64_t levels() const { return levels_; }
 
   private:
-    enum class Phase : std::uint8_t { header, entries, counts, end, done };
+    enum class Phase : std::uint8_t { header, entries, counts, levels, end, done };
     [[nodiscard]] std::vector<std::byte> header();
     [[nodiscard]] std::vector<std::byte> some_entries();
     [[nodiscard]] std::vector<std::byte> some_counts();
+    [[nodiscard]] std::vector<std::byte> some_levels();
     [[nodiscard]] std::vector<std::byte> end();
 
     const DefinitionMap& map_;
@@ -67,8 +73,10 @@ class SnapshotWriter {
     std::size_t slot_ = 0;  // the slot of the map that is being written, of kAllSlots
     std::string after_;     // the last name that was written of this slot; empty: none yet
     WriteCounts write_counts_;
+    WriteLevels write_levels_;
     std::uint64_t entries_ = 0;
     std::uint64_t counts_ = 0;
+    std::uint64_t levels_ = 0;
     std::uint64_t sum_ = 0;  // the checksum of all blocks so far
 };
 
@@ -80,7 +88,7 @@ enum class SnapshotFault : std::uint8_t {
     damaged,    // a checksum does not match its blocks, or the bytes make no sense
     cluster,    // it was written in a cluster of another cluster.name
     /// It is older than `most_age`: the fleet may have forgotten removals since then. Only its
-    /// counts may be used.
+    /// counts and levels may be used.
     old
 };
 
@@ -95,14 +103,14 @@ struct SnapshotExpectation {
 class SnapshotReader {
   public:
     using Take = std::function<void(DefinitionEntry entry)>;
-    using TakeCounts = std::function<void(ByteSpan block)>;
+    using TakeBlock = std::function<void(ByteSpan block)>;
 
-    /// Gives entries to `take`, and blocks of counts to `take_counts`, as their blocks come;
-    /// without these the snapshot is only checked. The caller must not use them before finish() has
-    /// found no fault, or none but `old` for the counts, because only then the whole snapshot is
-    /// known to be correct.
+    /// Gives entries to `take`, and blocks of counts and of levels to the two others, as their
+    /// blocks come; without these the snapshot is only checked. The caller must not use them before
+    /// finish() has found no fault, or none but `old` for counts and levels, because only then the
+    /// whole snapshot is known to be correct.
     explicit SnapshotReader(SnapshotExpectation expected, Take take = {},
-                            TakeCounts take_counts = {});
+                            TakeBlock take_counts = {}, TakeBlock take_levels = {});
     /// Takes the next bytes of the file, in pieces of any length. Returns the fault of the
     /// snapshot, if one has been found so far; further bytes are then ignored.
     [[nodiscard]] std::optional<SnapshotFault> receive(ByteSpan bytes);
@@ -127,7 +135,8 @@ class SnapshotReader {
 
     SnapshotExpectation expected_;
     Take take_;
-    TakeCounts take_counts_;
+    TakeBlock take_counts_;
+    TakeBlock take_levels_;
     std::vector<std::byte> input_;  // the beginning of the unit that is being read
     Phase phase_ = Phase::magic;
     std::optional<SnapshotFault> fault_;

@@ -93,7 +93,7 @@ Engine::Implementation::Implementation(EngineOptions options, limiter::Limiter& 
       feed_(store_, limiter_, counters_),
       stops_(kTickInterval, options_.sync.stop_threshold) {
     exchange_.set_agree_after(options_.agree_after);
-    counters_.kept_counts().set_alone(!options_.clustered);
+    counters_.set_alone(!options_.clustered);
 }
 
 void Engine::Implementation::start(Instant now) {
@@ -339,6 +339,7 @@ std::unique_ptr<definitions::DefinitionServe> Engine::serve_pull() {
     return implementation_->bulk().serve_pull();
 }
 sync::KeptCounts& Engine::kept_counts() { return implementation_->counters().kept_counts(); }
+sync::KeptLevels& Engine::kept_levels() { return implementation_->counters().kept_levels(); }
 const sync::CounterExchange& Engine::counters() const { return implementation_->counters(); }
 std::vector<definitions::FileDifference> Engine::file_differences() const {
     return implementation_->exchange().differences();

@@ -44,6 +44,7 @@ struct FileDifference;
 namespace weir::sync {
 class CounterExchange;
 class KeptCounts;
+class KeptLevels;
 class WeightLedger;
 }  // namespace weir::sync
 
@@ -163,6 +164,7 @@ class Engine {
 
     /// The counts that a snapshot keeps.
     [[nodiscard]] sync::KeptCounts& kept_counts();
+    [[nodiscard]] sync::KeptLevels& kept_levels();
 
     /// The synchronisation of counters, for the simulator's checkers, which only read it.
     [[nodiscard]] const sync::CounterExchange& counters() const;

@@ -291,9 +291,12 @@ std::optional<LocalCounts> FleetPort::read(LimitRef limit, Instant now) {
     if (bucket.view == nullptr) {  // a worker has replaced the instance meanwhile
         return std::nullopt;
     }
+    const double begun = begun_with(limit, found, now);
     const RecordLock locked(*found.record);
     renew(bucket, nanoseconds(now));
-    return local_counts(bucket, nanoseconds(now));
+    LocalCounts counts = local_counts(bucket, nanoseconds(now));
+    counts.local_level = std::max(std::min(0.0, counts.local_level), counts.local_level - begun);
+    return counts;
 }
 
 std::optional<UnviewedCounts> FleetPort::take_unviewed(LimitRef limit, Instant now) {
@@ -310,7 +313,8 @@ std::optional<UnviewedCounts> FleetPort::take_unviewed(LimitRef limit, Instant n
     counts.admitted =
         static_cast<double>(unpack_pending(record.pending.exchange(0, kRelaxed)).admitted);
     counts.offered_rate = own_offered_rate(record, nanoseconds(now));
-    counts.level = std::max(0.0, look_at(bucket, nanoseconds(now)).level);
+    counts.level =
+        std::max(0.0, look_at(bucket, nanoseconds(now)).level - begun_with(limit, found, now));
     counts.typical = typical_of(record);
     return counts;
 }
@@ -397,6 +401,52 @@ void FleetPort::release(LimitRef limit, Instant now) {
     const RecordLock locked(*found.record);
     const std::lock_guard held(store_.lock);
     store_.detach_view(limit.record);
+}
+
+// --- levels that outlive a process ---------------------------------------------------------------
+
+void FleetPort::foretell_level(std::uint64_t limit, double level, Instant at, LimitNaming naming) {
+    const std::lock_guard held(store_.lock);
+    records_.told_levels().tell(limit, level, at, naming);
+}
+
+/// How much of the level was there when the limit was first used here.
+double FleetPort::begun_with(LimitRef limit, const Found& found, Instant now) {
+    ToldLevels& told = records_.told_levels();
+    if (!told.any()) [[likely]] {
+        return 0;
+    }
+    WEIR_ASSERT(found.limit != nullptr && limit.record != 0);
+    const std::lock_guard held(store_.lock);
+    return told.left(limit.record, limit.generation, found.limit->parameters.rate, now);
+}
+
+bool FleetPort::drains_slowly(LimitRef limit, Duration longer) const {
+    const Found found = resolve(limit);
+    return found.limit != nullptr && found.limit->fleet &&
+           limiter::drains_slowly(found.limit->parameters, to_seconds(longer));
+}
+
+/// Workers may drop or reuse a record meanwhile. Then its level is that of the one or the other
+/// limit, as at any question from the control thread.
+std::uint32_t FleetPort::read_levels(
+    std::uint32_t from, std::uint32_t most, Instant now,
+    const std::function<void(const LimitIdentity& limit, double level)>& visit) const {
+    WEIR_ASSERT(from > 0 && most > 0);
+    const std::uint32_t end = std::min(store_.high_water() + 1, from + most);
+    for (std::uint32_t id = from; id < end; ++id) {
+        const auto limit = reference(id);
+        const Found found = limit ? resolve(*limit) : Found{};
+        if (found.limit == nullptr || !found.limit->fleet ||
+            found.limit->parameters.only_counts()) {
+            continue;
+        }
+        const double level = look_at(bucket_of(found), nanoseconds(now)).level;
+        if (const auto named = level > 0 ? identity(*limit) : std::nullopt) {
+            visit(*named, level);
+        }
+    }
+    return end > store_.high_water() ? 0 : end;
 }
 
 // --- what the definitions say --------------------------------------------------------------------

@@ -71,6 +71,11 @@ class FleetPort {
                                                                     Unit unit,
                                                                     Duration period) const;
     [[nodiscard]] Isolation isolation_of(std::string_view quota) const;
+    void foretell_level(std::uint64_t limit, double level, Instant at, LimitNaming naming);
+    [[nodiscard]] bool drains_slowly(LimitRef limit, Duration longer) const;
+    std::uint32_t read_levels(
+        std::uint32_t from, std::uint32_t most, Instant now,
+        const std::function<void(const LimitIdentity& limit, double level)>& visit) const;
     /// A reference to the limit that has this record; nothing if its instance is gone.
     [[nodiscard]] std::optional<LimitRef> reference(std::uint32_t record) const;
     /// Whether all sidecars share the limit; false if the reference is stale.
@@ -90,6 +95,7 @@ class FleetPort {
     [[nodiscard]] Found resolve(LimitRef limit) const;
     [[nodiscard]] std::vector<LimitRef>* met_of(LimitRef limit);
     [[nodiscard]] Bucket bucket_of(const Found& found) const;
+    [[nodiscard]] double begun_with(LimitRef limit, const Found& found, Instant now);
     [[nodiscard]] std::optional<std::uint32_t> definition_of(std::string_view quota) const;
     bool ensure_view(std::uint32_t id, const Found& found, Instant now);
     static void take_over_pending(LimitRecord& record, ViewRecord& view, std::int64_t now);

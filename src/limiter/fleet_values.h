@@ -84,8 +84,9 @@ struct WindowCounts {
     double typical = 1;  // the running mean of admitted weights
 };
 
-/// The number by which a limit of windows is known in the fleet; not 0.
-using WindowNaming = std::uint64_t (*)(std::string_view quota, Unit unit, Duration period);
+/// The number by which a limit is known in the fleet; not 0. Limits of different kinds have
+/// functions of their own.
+using LimitNaming = std::uint64_t (*)(std::string_view quota, Unit unit, Duration period);
 
 /// How much this process may admit in a window.
 struct WindowAllowance {

@@ -28,9 +28,29 @@ bool InstanceRecords::add_missing(std::uint32_t head, const CompiledDefinition& 
             begin_to_count(head, limit);
         } else if (limit.parameters.window && !limit.fleet) [[unlikely]] {
             lift_allowances(head, limit.identity);
+        } else if (told_levels_.any() && limit.fleet && !limit.parameters.only_counts())
+            [[unlikely]] {
+            begin_with_told_level(head, limit, now);
         }
     }
     return true;
+}
+
+/// The limit is used for the first time since the process began: it begins with the level that it
+/// had before, if one was told.
+void InstanceRecords::begin_with_told_level(std::uint32_t head, const CompiledLimit& limit,
+                                            Instant now) {
+    const double level = told_levels_.take(store_.name(head), limit, now);
+    for (std::uint32_t id = head; id != 0 && level > 0; id = store_.record(id).next()) {
+        LimitRecord& record = store_.record(id);
+        if (record.identity() == limit.identity) {
+            WEIR_ASSERT(!limit.parameters.only_counts());
+            lock_waiting(record);
+            limiter::add(record.level, level);
+            unlock(record);
+            told_levels_.begun(id, store_.long_generation(head), level, now);
+        }
+    }
 }
 
 /// A limit of windows that this process has for itself may be used as a whole, also if it was one

@@ -18,6 +18,7 @@
 #include "base/instant.h"
 #include "limiter/compiled_definition.h"
 #include "limiter/instance_store.h"
+#include "limiter/told_levels.h"
 
 namespace weir::limiter {
 
@@ -36,6 +37,9 @@ class InstanceRecords {
     /// nothing: with an equal part. A quota is known by this hash of its name, always the same one.
     void foretell(std::uint64_t quota, std::optional<double> allowance,
                   std::uint64_t (*hash)(std::string_view name));
+
+    /// The levels with which limits begin that are used for the first time since a restart.
+    [[nodiscard]] ToldLevels& told_levels() { return told_levels_; }
 
     /// Gives a record to each limit of the definition for which the instance has none yet: a record
     /// of the instance that belongs to no limit, or a new one at the end of its list. False if no
@@ -67,12 +71,14 @@ class InstanceRecords {
     bool add_one(std::uint32_t head, std::uint8_t identity, Instant now);
     void lift_allowances(std::uint32_t head, std::uint8_t identity);
     void begin_to_count(std::uint32_t head, const CompiledLimit& limit);
+    void begin_with_told_level(std::uint32_t head, const CompiledLimit& limit, Instant now);
     void clear(std::uint32_t record_id, Instant now);
 
     InstanceStore& store_;
     std::atomic<std::uint32_t> members_{1};
     std::unordered_map<std::uint64_t, double> foretold_;
     std::uint64_t (*hash_)(std::string_view name) = nullptr;
+    ToldLevels told_levels_;
     std::uint32_t counts_ = 0;  // of requests in flight that have begun
     std::uint64_t cleared_ = 0;
 };

@@ -294,9 +294,20 @@ bool Limiter::allow_in_window(LimitRef limit, const WindowAllowance& allowance, 
     return parts_->fleet.allow_in_window(limit, allowance, now);
 }
 void Limiter::foretell_window(std::uint64_t limit, const WindowAllowance& allowance,
-                              WindowNaming naming) {
+                              LimitNaming naming) {
     parts_->windows.set_naming(naming);
     parts_->windows.tell(limit, allowance);
+}
+void Limiter::foretell_level(std::uint64_t limit, double level, Instant at, LimitNaming naming) {
+    parts_->fleet.foretell_level(limit, level, at, naming);
+}
+bool Limiter::drains_slowly(LimitRef limit, Duration longer) const {
+    return parts_->fleet.drains_slowly(limit, longer);
+}
+std::uint32_t Limiter::read_levels(
+    std::uint32_t from, std::uint32_t most, Instant now,
+    const std::function<void(const LimitIdentity& limit, double level)>& visit) const {
+    return parts_->fleet.read_levels(from, most, now, visit);
 }
 void Limiter::share_windows(std::uint32_t members, std::int64_t since) {
     parts_->windows.set_members(members, since);

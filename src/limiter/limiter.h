@@ -226,8 +226,20 @@ class Limiter {
     bool allow_in_window(LimitRef limit, const WindowAllowance& allowance, Instant now);
     /// Notes the same for a limit that has no record here yet. Limits are known by the number that
     /// `naming` returns, which is always the same function.
-    void foretell_window(std::uint64_t limit, const WindowAllowance& allowance,
-                         WindowNaming naming);
+    void foretell_window(std::uint64_t limit, const WindowAllowance& allowance, LimitNaming naming);
+    /// Notes the level that a rate had at that time, for a record that is made later. Limits are
+    /// known by the number that `naming` returns, which is always the same function. The record
+    /// begins with what is left of it. What the engine reads as this process's own counts and level
+    /// does not contain it.
+    void foretell_level(std::uint64_t limit, double level, Instant at, LimitNaming naming);
+    /// Whether the bucket of this rate of fleet scope takes longer than that to drain when it is
+    /// full. False if the reference is stale.
+    [[nodiscard]] bool drains_slowly(LimitRef limit, Duration longer) const;
+    /// Visits the rates of fleet scope with a level above 0, among `most` records from `from` on,
+    /// which is 1 at first. Returns where the next call goes on, or 0 after the last record.
+    std::uint32_t read_levels(
+        std::uint32_t from, std::uint32_t most, Instant now,
+        const std::function<void(const LimitIdentity& limit, double level)>& visit) const;
     /// Says how many members share the limits of windows, this one included, and since which second
     /// this process has been one of them (Windows::set_members()).
     void share_windows(std::uint32_t members, std::int64_t since);

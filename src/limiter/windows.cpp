@@ -55,7 +55,7 @@ bool Windows::began_before(const LimitRecord& record, const CompiledLimit& limit
 void Windows::begin(std::uint32_t head, LimitRecord& record, const CompiledLimit& limit,
                     std::int64_t second, double before) const {
     const std::string_view name = store_.name(head);
-    const WindowNaming naming = limit.fleet ? naming_.load(std::memory_order_acquire) : nullptr;
+    const LimitNaming naming = limit.fleet ? naming_.load(std::memory_order_acquire) : nullptr;
     if (naming != nullptr) {
         const auto told = told_.find(naming(name, limit.unit, limit.period));
         if (told && window_contains(told->end, second, limit.windows->longest())) {

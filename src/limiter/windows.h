@@ -38,7 +38,7 @@ class Windows {
 
     /// Says how limits are called in tell(): a function of the quota's name, always the same one,
     /// and never 0. Without it nothing that is told is found.
-    void set_naming(WindowNaming naming) { naming_.store(naming, std::memory_order_release); }
+    void set_naming(LimitNaming naming) { naming_.store(naming, std::memory_order_release); }
     /// Notes what this process was told of the present window of a limit that it may not have used
     /// yet.
     void tell(std::uint64_t limit, const WindowAllowance& told) { told_.tell(limit, told); }
@@ -77,7 +77,7 @@ class Windows {
 
     InstanceStore& store_;
     ToldWindows told_;
-    std::atomic<WindowNaming> naming_{nullptr};
+    std::atomic<LimitNaming> naming_{nullptr};
     std::atomic<std::int64_t> ahead_{0};
     std::atomic<std::int64_t> since_{0};
     std::atomic<std::uint32_t> members_{1};

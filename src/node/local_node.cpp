@@ -52,7 +52,8 @@ Result<void> LocalNode::open(const config::Settings& settings) {
     cluster_ = std::move(*opened);
     if (!settings.snapshot.file.empty()) {
         snapshot_ = std::make_unique<SnapshotKeeper>(
-            control_, cluster_->engine().definitions(), cluster_->engine().kept_counts(),
+            control_, cluster_->engine().definitions(),
+            KeptOfLimits{cluster_->engine().kept_counts(), cluster_->engine().kept_levels()},
             settings.snapshot, settings.cluster ? settings.cluster->name : "", told_of_snapshot_);
         documents_ = std::make_unique<DocumentKeeper>(
             control_, cluster_->engine().definitions(), settings.snapshot.file + ".quotas",

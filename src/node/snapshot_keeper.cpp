@@ -42,12 +42,13 @@ std::string explain(SnapshotFault fault, const SnapshotReader& reader,
 }  // namespace
 
 SnapshotKeeper::SnapshotKeeper(boost::asio::io_context& control,
-                               definitions::DefinitionStore& store, sync::KeptCounts& counts,
+                               definitions::DefinitionStore& store, const KeptOfLimits& kept,
                                config::SnapshotSettings settings, std::string cluster, Tell tell,
                                SnapshotTiming timing)
     : control_(control),
       store_(store),
-      counts_(counts),
+      counts_(kept.counts),
+      levels_(kept.levels),
       settings_(std::move(settings)),
       cluster_(std::move(cluster)),
       tell_(std::move(tell)),
@@ -74,6 +75,7 @@ admin::SnapshotFigures SnapshotKeeper::figures() const {
     admin::SnapshotFigures figures = figures_;
     figures.unsaved = changed();
     figures.unsaved_counts = saved_counts_ != counts_.news();
+    figures.unsaved_levels = saved_levels_ != levels_.news();
     return figures;
 }
 
@@ -109,12 +111,15 @@ void SnapshotKeeper::load(Instant now, Duration unix_now) {
     // What is read is kept here until the whole file is known to be good.
     std::vector<definitions::DefinitionEntry> entries;
     std::vector<std::vector<std::byte>> counts;
+    std::vector<std::vector<std::byte>> levels;
     SnapshotReader reader(
         expected, [&](definitions::DefinitionEntry entry) { entries.push_back(std::move(entry)); },
-        [&](ByteSpan block) { counts.emplace_back(block.begin(), block.end()); });
+        [&](ByteSpan block) { counts.emplace_back(block.begin(), block.end()); },
+        [&](ByteSpan block) { levels.emplace_back(block.begin(), block.end()); });
     const auto refusal = read_whole(*input, expected, reader);
     if (!refusal || refusal->is_old) {
         take_counts(counts);
+        take_levels(levels, now, unix_now);
     }
     if (refusal) {
         refuse(*refusal);
@@ -135,6 +140,22 @@ void SnapshotKeeper::take_counts(const std::vector<std::vector<std::byte>>& bloc
     if (counts_.refused() > 0) {
         tell(true, "the snapshot has counts that this version refuses",
              std::to_string(counts_.refused()));
+    }
+}
+
+void SnapshotKeeper::take_levels(const std::vector<std::vector<std::byte>>& blocks, Instant now,
+                                 Duration unix_now) {
+    for (const std::vector<std::byte>& block : blocks) {
+        levels_.read(block, now, unix_now);
+    }
+    levels_.foretell();
+    figures_.loaded_levels = levels_.taken();
+    if (levels_.taken() > 0) {
+        tell(false, "long levels taken from the snapshot", std::to_string(levels_.taken()));
+    }
+    if (levels_.refused() > 0) {
+        tell(true, "the snapshot has levels that this version refuses",
+             std::to_string(levels_.refused()));
     }
 }
 
@@ -178,8 +199,9 @@ void SnapshotKeeper::refuse(const SnapshotRefusal& refusal) {
         what += kept ? "; kept as " + *kept : "; left in its place, " + kept.error().message;
     }
     tell(true,
-         refusal.is_old ? "of the snapshot only the counts are used, overrides come from peers only"
-                        : "the snapshot is not used, overrides come from peers only",
+         refusal.is_old
+             ? "of the snapshot only counts and levels are used, overrides come from peers only"
+             : "the snapshot is not used, overrides come from peers only",
          std::move(what));
 }
 
@@ -211,7 +233,7 @@ void SnapshotKeeper::look(Instant now) {
     }
     const bool settled = changed_since_ && now - *changed_since_ >= timing_.settle;
     const bool due = !last_success_ || now - *last_success_ >= timing_.refresh;
-    const bool counted = saved_counts_ != counts_.news();
+    const bool counted = saved_counts_ != counts_.news() || saved_levels_ != levels_.news();
     if ((settled || due || counted) && now >= next_attempt_) {
         begin(now);
     }
@@ -226,10 +248,14 @@ void SnapshotKeeper::open_writer(Instant now) {
     began_ = now;
     saving_ = store_.overrides().root_hash();
     saving_counts_ = counts_.news();
+    saving_levels_ = levels_.news();
     writer_ = std::make_unique<definitions::SnapshotWriter>(
         store_.overrides(), cluster_, now, net::unix_time(),
         [this, cursor = sync::KeptCounts::Cursor()](ByteWriter& block) mutable {
             return counts_.write(block, cursor);
+        },
+        [this, cursor = sync::KeptLevels::Cursor()](ByteWriter& block) mutable {
+            return levels_.write(block, cursor, net::now(), net::unix_time());
         });
 }
 
@@ -317,11 +343,13 @@ void SnapshotKeeper::succeed(std::uint64_t bytes, Instant now) {
     figures_.bytes = bytes;
     figures_.overrides = writer_->entries();
     figures_.counts = writer_->counts();
+    figures_.levels = writer_->levels();
     figures_.last_success_seconds = to_seconds(net::unix_time());
     ++figures_.saves;
     writer_.reset();
     saved_ = saving_;
     saved_counts_ = saving_counts_;
+    saved_levels_ = saving_levels_;
     last_success_ = now;
     changed_since_.reset();
     retry_ = timing_.first_retry;
@@ -350,7 +378,7 @@ void SnapshotKeeper::stop() {
     piece_timer_.cancel();
     helper_.join();
     file_.reset();  // a file that was not completed
-    if (changed() || saved_counts_ != counts_.news()) {
+    if (changed() || saved_counts_ != counts_.news() || saved_levels_ != levels_.news()) {
         save_at_once();
     }
 }

@@ -7,7 +7,7 @@
 #include "sync/counter_exchange.h"
 
 // The part of CounterExchange for limits that only count, those of requests in flight and of
-// windows, and for the clock by which windows begin and end.
+// windows, for the clock by which windows begin and end, and for what a snapshot knows.
 
 namespace weir::sync {
 namespace {
@@ -63,9 +63,7 @@ void CounterExchange::share_windows(std::uint32_t members, bool others) {
     if (others && !others_since_) {
         others_since_ = now_;
     }
-    WEIR_ASSERT(started_.has_value());
-    if (!others_since_ && (has_seeds_ || settings_.expects_others) &&
-        now_ - *started_ < kExpectOthers) {
+    if (waits_for_others()) {
         limiter_.share_windows(2, std::numeric_limits<std::int64_t>::max());
         return;
     }
@@ -99,6 +97,22 @@ void CounterExchange::watch_owners(std::int64_t second) {
     } else if (lost > 0 || now_ - uncertain_counted_ >= kCountUncertainEvery) {
         uncertain_counted_ = now_;
         uncertain_windows_ = window_owner_.uncertain(lost_owners_);
+    }
+}
+
+/// Whether this member has heard nobody yet, and others are to be expected.
+bool CounterExchange::waits_for_others() const {
+    WEIR_ASSERT(started_.has_value());
+    return !others_since_ && (has_seeds_ || settings_.expects_others) &&
+           now_ - *started_ < kExpectOthers;
+}
+
+/// Levels of a snapshot. The other owners of a limit hand over what they know as soon as they are
+/// heard; then what was read adds nothing that they have counted.
+void CounterExchange::restore_levels() {
+    if (kept_levels_.waiting() > 0) {
+        const bool told = !others_since_ || now_ - *others_since_ >= settings_.refill_time;
+        kept_levels_.restore(now_, transport_.owners(), self_, told && !waits_for_others(), *this);
     }
 }
 

@@ -49,6 +49,7 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
       window_owner_(
           silence_, [this] { return live_serving(); }, counters_),
       kept_counts_(window_origin_, window_owner_),
+      kept_levels_(limiter, owner_),
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
       quiet_messages_(transport, counters_.dropped_entries),
@@ -110,6 +111,7 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
     report();
     follow_clock();
     share_counted();
+    restore_levels();
     owner_.tick(now_, *this);
     fair_.tick(now_, transport_.owners(), self_, *this);
     if (number % kHintsEvery == 0) {
@@ -130,7 +132,8 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
 void CounterExchange::tick_alone(Instant now) {
     now_ = now;
     if (kept_counts_.wanted()) {
-        limiter_.drain_active([](limiter::LimitRef) {});  // it finds the windows among those in use
+        // It also finds the windows among those in use.
+        limiter_.drain_active([this](limiter::LimitRef limit) { kept_levels_.note_used(limit); });
         share_windows(1, false);
     }
 }

@@ -27,6 +27,7 @@
 #include "sync/fleet_clock.h"
 #include "sync/hot_table.h"
 #include "sync/kept_counts.h"
+#include "sync/kept_levels.h"
 #include "sync/load_meter.h"
 #include "sync/lost_owners.h"
 #include "sync/owner.h"
@@ -117,6 +118,13 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] const WindowOwner& owned_windows() const { return window_owner_; }
     /// What of the counts of windows is kept in a snapshot.
     [[nodiscard]] KeptCounts& kept_counts() { return kept_counts_; }
+    /// The same of long levels.
+    [[nodiscard]] KeptLevels& kept_levels() { return kept_levels_; }
+    /// Says whether there is no fleet.
+    void set_alone(bool alone) {
+        kept_counts_.set_alone(alone);
+        kept_levels_.set_alone(alone);
+    }
     /// Of how many limits counts of members that are gone may be missing, as of five seconds ago at
     /// most.
     [[nodiscard]] std::size_t uncertain_windows() const { return uncertain_windows_; }
@@ -140,6 +148,7 @@ class CounterExchange final : public DeltaSink,
     void send_handover(const gossip::MemberId& to, const HandoverEntry& entry) override;
     void ask_name(const gossip::MemberId& to, const LimitKey& key) override;
     void ask_owner(const gossip::MemberId& to, std::uint16_t shards) override;
+    void send_name(const gossip::MemberId& to, const NameEntry& entry) override;
     void send_children(const gossip::MemberId& to, bool answers, const ChildPart& part) override;
     void send_report(const gossip::MemberId& to, const AllowanceReport& report) override;
     void send_grant(const gossip::MemberId& to, const AllowanceGrant& grant) override;
@@ -205,6 +214,8 @@ class CounterExchange final : public DeltaSink,
     void share_in_flight(std::uint32_t members, std::uint32_t held);
     void share_windows(std::uint32_t members, bool others);
     [[nodiscard]] bool clock_is_known() const;
+    [[nodiscard]] bool waits_for_others() const;
+    void restore_levels();
     void watch_owners(std::int64_t second);
     void follow_clock();
     void greet_with_clock(const gossip::MemberId& joined);
@@ -212,7 +223,6 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] std::vector<gossip::MemberId> live_serving() const;
     void send_messages();
     [[nodiscard]] bool has_budget(bool urgent) const;
-    void send_name(const gossip::MemberId& to, const NameEntry& entry);
     template <class Entry>
     void send_entry(const gossip::MemberId& to, gossip::MessageType type, const Entry& entry);
 
@@ -233,6 +243,7 @@ class CounterExchange final : public DeltaSink,
     WindowOwner window_owner_;
     LostOwners lost_owners_;
     KeptCounts kept_counts_;
+    KeptLevels kept_levels_;
     FleetClock clock_;
     std::size_t uncertain_windows_ = 0;
     Instant uncertain_counted_{};

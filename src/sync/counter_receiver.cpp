@@ -243,7 +243,9 @@ void CounterExchange::receive_order(ByteReader& reader, const gossip::MemberId& 
         return refuse_values(sender);
     }
     const membership::Shard shard = membership::shard_of(order.key.quota);
-    if (!transport_.owners().owns(from, shard) && !owner_.was_owner(from, shard)) {
+    // A snapshot may be read by a member that owned the limit before it was restarted.
+    if (order.kind != OrderKind::kept && !transport_.owners().owns(from, shard) &&
+        !owner_.was_owner(from, shard)) {
         ++counters_.refused_not_owner;
         return;
     }
@@ -263,6 +265,9 @@ void CounterExchange::take_order(const QuietOrder& order, const gossip::MemberId
             break;
         case OrderKind::fall_quiet:
             reporter_.let_fall_quiet(from, order, now_);
+            break;
+        case OrderKind::kept:
+            owner_.take_kept(order, silence_.number(from, now_), now_, *this);
             break;
     }
 }

@@ -151,7 +151,11 @@ enum class OrderKind : std::uint8_t {
     /// what the limit would begin with.
     hand_over = 2,
     /// To an origin: the limit may fall quiet. `run` is that of its deltas.
-    fall_quiet = 3
+    fall_quiet = 3,
+    /// To an owner, from a member that has read a snapshot: `level` was counted of the limit, which
+    /// has this rate and `low`, and `sum` and `full` were told of it while it was quiet (QuietSum),
+    /// as far as they have not drained. An owner that knows more keeps what it knows.
+    kept = 4
 };
 
 /// What an owner orders of a limit that is quiet or may be so. Each kind has its own fields; the
@@ -163,6 +167,9 @@ struct QuietOrder {
     double admitted = 0;
     double level = 0;
     double sum = 0;
+    double full = 0;
+    double limit_rate = 0;
+    double low = 0;
     friend bool operator==(const QuietOrder&, const QuietOrder&) = default;
 };
 

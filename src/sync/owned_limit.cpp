@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "sync/kept_level.h"
 
 namespace weir::sync {
 namespace {
 
-/// A limit whose low drains within this time forgets by itself what its owners reckoned wrongly.
-constexpr Duration kForgets = std::chrono::seconds(10);
 /// Over this time the offered rate is averaged that decides whether a limit may fall quiet, and for
 /// so long it is awake at least.
 constexpr Duration kCalmTime = std::chrono::seconds(5);
@@ -160,10 +159,7 @@ bool OwnedLimit::is_calm(Instant now) const {
     return offered_lately <= most * known && bucket.level <= (small ? 0 : level);
 }
 
-bool OwnedLimit::remembers() const {
-    return parameters && !parameters->zero() &&
-           parameters->low > to_seconds(kForgets) * parameters->rate;
-}
+bool OwnedLimit::remembers() const { return parameters && is_long(*parameters); }
 
 bool OwnedLimit::at_rest() const {
     const bool offered = bucket.offered_rate > 0 || handed_rate > 0 || held_rate > 0;

@@ -38,6 +38,12 @@ class OwnedTable {
 
     [[nodiscard]] OwnedLimit* find(const LimitKey& key);
     [[nodiscard]] const OwnedLimit* find(const LimitKey& key) const;
+    /// The limit with this slot, below slots(); null if none has it.
+    [[nodiscard]] const OwnedLimit* at(std::uint32_t slot) const {
+        WEIR_ASSERT(slot < slots_.size());
+        return slots_[slot].life == 0 ? nullptr : &slots_[slot];
+    }
+    [[nodiscard]] std::uint32_t slots() const { return static_cast<std::uint32_t>(slots_.size()); }
     /// Puts an empty limit, not awake yet, into the table, which must not have one with this key.
     /// Null, and counted, when the table is full of limits that somebody uses.
     [[nodiscard]] OwnedLimit* insert(const LimitKey& key, Instant now);

@@ -157,6 +157,8 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
     }
     DeltaEntry bounded = delta;
     bounded.keep_alive = bounded_keep_alive(*limit, delta);
+    const OwnedCell* const before = limit->find(number);
+    const double known = before == nullptr ? 0 : before->counts.net();
     const DeltaOutcome outcome =
         limit->receive(settings_, number, bounded, now, {statistics_, ledger_});
     if (outcome == DeltaOutcome::falling) {
@@ -179,6 +181,9 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
     OwnedCell* cell = limit->find(number);
     if (cell != nullptr) {
         cell->deferred = false;
+    }
+    if (cell != nullptr && cell->counts.net() != known) {
+        note_level(*limit);
     }
     sink.send_total(from, limit->total(settings_, cell, pacing_.tenths(), now));
     if (outcome == DeltaOutcome::old) {

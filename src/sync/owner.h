@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "membership/owners.h"
 #include "sync/hot_table.h"
+#include "sync/kept_level.h"
 #include "sync/owned_limit.h"
 #include "sync/owned_table.h"
 #include "sync/pacing.h"
@@ -35,6 +36,7 @@ class OwnerSink {
     virtual void send_handover(const gossip::MemberId& to, const HandoverEntry& entry) = 0;
     virtual void send_order(const gossip::MemberId& to, const QuietOrder& order) = 0;
     virtual void ask_name(const gossip::MemberId& to, const LimitKey& key) = 0;
+    virtual void send_name(const gossip::MemberId& /*to*/, const NameEntry& /*entry*/) {}
     /// Asks another owner for its sums of these shards (one bit for each).
     virtual void ask_owner(const gossip::MemberId& to, std::uint16_t shards) = 0;
 };
@@ -63,6 +65,22 @@ class Owner {
     void take_level(const QuietOrder& order, Instant now);
     /// The former first owner of a quiet limit hands over what it was told.
     void take_over(const QuietOrder& order, Instant now, OwnerSink& sink);
+    /// Another number than before when a level that may be kept in a snapshot has risen.
+    [[nodiscard]] std::uint64_t level_news() const { return level_news_; }
+    /// What is to be kept of the limit with this slot, now; no level if there is no such limit, or
+    /// another slot has it. Slots are those below level_slots(), and of quiet limits those below
+    /// quiet_slots().
+    [[nodiscard]] KeptLevel kept_level(std::uint32_t slot, Instant now);
+    [[nodiscard]] KeptLevel kept_quiet_level(std::uint32_t slot, Instant now);
+    [[nodiscard]] std::uint32_t level_slots() const { return limits_.slots(); }
+    [[nodiscard]] std::uint32_t quiet_slots() const { return quiet_.slots(); }
+    /// A snapshot says that this was counted of a limit. A level that is higher stays.
+    void raise(const KeptLevel& kept, Instant now);
+    /// The same, and what was told of it while it was quiet, if this member is the first owner. To
+    /// be called when other owners have had the time to hand over what they know.
+    void restore(const KeptLevel& kept, Instant now, OwnerSink& sink);
+    /// The same, as another member has read it.
+    void take_kept(const QuietOrder& order, MemberNumber from, Instant now, OwnerSink& sink);
     /// Sends the publications that wait for a datagram to this user. To be called when one is sent
     /// to it anyway.
     void publish_deferred(MemberNumber user, Instant now, OwnerSink& sink);
@@ -155,6 +173,12 @@ class Owner {
     void defer_publication(OwnedLimit& limit, Instant now);
     void defer_publication(const LimitKey& key, OwnedCell& cell, Instant now);
     void publish_overdue(Instant now, OwnerSink& sink);
+    // In owner_levels.cpp.
+    void learn_parameters(OwnedLimit& limit, const KeptLevel& kept, Instant now);
+    void count_at_all_owners(const KeptLevel& kept, double level, Instant now, OwnerSink& sink);
+    void note_level(const OwnedLimit& limit) {
+        level_news_ += limit.parameters && is_long(*limit.parameters) ? 1U : 0U;
+    }
     // In owner_shards.cpp.
     void hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now, OwnerSink& sink);
     void ask_again(Instant now, OwnerSink& sink);
@@ -176,6 +200,7 @@ class Owner {
     std::uint64_t ticks_ = 0;
     std::size_t names_left_ = 0;     // how many names may still be asked for in this tick
     std::size_t refusing_idly_ = 0;  // limits awake that refuse requests, although none come
+    std::uint64_t level_news_ = 0;
     Instant asked_at_{};
     Pacing pacing_;
 };

@@ -48,6 +48,7 @@ bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
     if (told == nullptr) {
         return false;  // no room: who is not answered makes the limit an awake one
     }
+    level_news_ += is_long({.rate = told->rate, .low = told->low}) ? 1U : 0U;
     const double level = limit == nullptr ? 0 : std::max(0.0, limit->bucket.level);
     if (told->rate > 0 && has_to_wake(told->low, told->bound() + level, told->rates(now))) {
         wake_quiet(entry.key, now, sink);
@@ -86,6 +87,7 @@ bool Owner::count_beside(OwnedLimit& limit, const gossip::MemberId& origin, Memb
     }
     limit.add_told(*weight);
     limit.last_use = now;
+    note_level(limit);
     tell_level(entry.key, *weight, sink);
     sink.send_order(origin, wake_order(entry.key, entry.run, entry.admitted));
     return true;
@@ -210,6 +212,7 @@ void Owner::take_level(const QuietOrder& order, Instant now) {
         limit->advance(now);
         limit->add_told(order.level);
         limit->last_use = now;
+        note_level(*limit);
     }
 }
 
@@ -230,6 +233,7 @@ void Owner::take_over(const QuietOrder& order, Instant now, OwnerSink& sink) {
     if (told == nullptr) {
         return;
     }
+    level_news_ += is_long({.rate = told->rate, .low = told->low}) ? 1U : 0U;
     const double level = limit == nullptr ? 0 : std::max(0.0, limit->bucket.level);
     if (told->low > 0 && has_to_wake(told->low, told->bound() + level, 0)) {
         wake_quiet(order.key, now, sink);

@@ -33,6 +33,7 @@ bool Owner::receive(MemberNumber from, const HandoverEntry& entry, Instant now, 
     }
     shards_[membership::shard_of(entry.key.quota)].asks_left = 0;
     limit->receive(settings_, entry, silence_.side(), now);
+    note_level(*limit);
     if (!limit->parameters) {
         limit->asks_left = kNameAsks;
         ask_name(*limit, from, now, sink);
@@ -53,6 +54,7 @@ void Owner::fill(const HandoverEntry& entry, const std::string& name,
     }
     const bool handed_over = limit->handed_over;
     limit->receive(settings_, entry, silence_.side(), now);
+    note_level(*limit);
     limit->handed_over = handed_over;  // what we believed ourselves fills nobody
     limit->held_told = false;
 }

@@ -100,6 +100,13 @@ void encode(ByteWriter& writer, const QuietOrder& entry) {
         case OrderKind::fall_quiet:
             write_identity(writer, entry.run);
             break;
+        case OrderKind::kept:
+            write_real(writer, entry.level);
+            write_real(writer, entry.sum);
+            write_real(writer, entry.full);
+            write_real(writer, entry.limit_rate);
+            write_real(writer, entry.low);
+            break;
     }
 }
 
@@ -126,6 +133,13 @@ QuietOrder decode_order(ByteReader& outer) {
             break;
         case OrderKind::fall_quiet:
             entry.run = read_identity(reader);
+            break;
+        case OrderKind::kept:
+            entry.level = read_real(reader);
+            entry.sum = read_real(reader);
+            entry.full = read_real(reader);
+            entry.limit_rate = read_real(reader);
+            entry.low = read_real(reader);
             break;
     }
     return entry;
@@ -157,7 +171,7 @@ QuietAnswer decode_quiet_answer(ByteReader& outer) {
 
 bool plausible(const QuietOrder& entry) {
     return within({entry.admitted}, kLargestCount) &&
-           within({entry.level, entry.sum}, kLargestRate);
+           within({entry.level, entry.sum, entry.full, entry.limit_rate, entry.low}, kLargestRate);
 }
 
 }  // namespace weir::sync

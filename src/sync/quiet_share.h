@@ -134,6 +134,13 @@ struct QuietSum {
         at = std::max(at, now);
     }
     void clear() { sum = full = reckoned = 0; }
+    /// So much of it is counted elsewhere.
+    void take(double weight) {
+        WEIR_ASSERT(weight >= 0);
+        sum = std::max(0.0, sum - weight);
+        full = std::max(0.0, full - weight);
+        reckoned = std::max(0.0, reckoned - weight);
+    }
 };
 
 /// How long the rates that origins have told count when the owner looks ahead.

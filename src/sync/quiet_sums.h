@@ -112,6 +112,12 @@ class QuietSums {
     [[nodiscard]] std::optional<double> receive_beside(MemberNumber from, const QuietEntry& entry,
                                                        Instant now);
     [[nodiscard]] QuietTold* find(const LimitKey& key);
+    /// What was told of the limit with this slot, below slots(); null if none has it.
+    [[nodiscard]] QuietTold* at(std::uint32_t slot) {
+        WEIR_ASSERT(slot < slots_.size());
+        return used_[slot] ? &slots_[slot] : nullptr;
+    }
+    [[nodiscard]] std::uint32_t slots() const { return static_cast<std::uint32_t>(slots_.size()); }
     /// Whether some origins told of this limit as a quiet one, and not yet as an awake one,
     /// although it was woken.
     [[nodiscard]] bool is_asleep(const LimitKey& key);

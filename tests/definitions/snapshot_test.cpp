@@ -138,6 +138,32 @@ TEST_CASE("an old snapshot undoes no newer edit, whoever comes first") {
     CHECK(joined.set(quota("s3/a", 1), {"ann", "", {}}, kSaved)->epoch == 8);
 }
 
+TEST_CASE("blocks of levels come back as they were given, also those without any") {
+    const DefinitionStore empty(1);
+    int left = 3;
+    const auto levels = [&](ByteWriter& block) -> std::optional<std::size_t> {
+        if (left == 0) {
+            return std::nullopt;
+        }
+        block.u8(static_cast<std::uint8_t>(left));
+        return --left == 1 ? 0 : 5;
+    };
+    SnapshotWriter writer(empty.overrides(), "storage", kSaved, kSavedUnix, {}, levels);
+    Bytes file;
+    for (Bytes piece = writer.next(); !piece.empty(); piece = writer.next()) {
+        file.insert(file.end(), piece.begin(), piece.end());
+    }
+    CHECK(writer.levels() == 10);
+    std::vector<Bytes> blocks;
+    const auto take = [&](ByteSpan block) { blocks.emplace_back(block.begin(), block.end()); };
+    SnapshotReader reader(expectation(), {}, {}, take);
+    CHECK(!reader.receive(file));
+    CHECK(!reader.finish());
+    CHECK(blocks == std::vector<Bytes>{{std::byte{3}}, {std::byte{2}}, {std::byte{1}}});
+    // Who does not ask for them passes over them.
+    CHECK(!read(file, expectation()));
+}
+
 TEST_CASE("blocks of counts come back as they were given, between or without entries") {
     for (const bool with_entries : {false, true}) {
         CAPTURE(with_entries);

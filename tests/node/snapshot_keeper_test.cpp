@@ -59,7 +59,8 @@ struct Process {
                  static_cast<std::uint64_t>(net::now().time_since_epoch().count()) | 1U),
           store(engine.definitions()),
           keeper(
-              control, store, engine.kept_counts(), {std::move(file), max_age}, std::move(cluster),
+              control, store, {engine.kept_counts(), engine.kept_levels()},
+              {std::move(file), max_age}, std::move(cluster),
               [this](const SnapshotNotice& notice) { notices.push_back(notice); }, quick()) {
         keeper.load(net::now(), net::unix_time() + unix_ahead);
     }
@@ -292,7 +293,7 @@ TEST_CASE("counts are on the disk with the overrides, and taken also from an old
     CHECK(late.keeper.figures().found == "refused");
     CHECK(late.keeper.figures().loaded == 0);
     CHECK(late.keeper.figures().loaded_counts == 2);
-    CHECK(late.notices.back().message.find("only the counts") != std::string::npos);
+    CHECK(late.notices.back().message.find("only counts and levels") != std::string::npos);
 }
 
 TEST_CASE("counts of a snapshot of which a bit is wrong are not taken") {
@@ -326,6 +327,35 @@ TEST_CASE("what is admitted in a window is on the disk soon, without an edit") {
     Process second(folder.file(), "");
     CHECK(second.keeper.figures().loaded_counts == 1);
     CHECK(second.serve(daily, 200) == 70);
+}
+
+TEST_CASE("a long level is on the disk soon, and a damaged file gives none") {
+    const Folder folder;
+    limiter::QuotaDefinition slow;
+    slow.name = "slow";
+    slow.limits = {{.amount = 100, .period = std::chrono::hours(24)}};
+    {
+        Process first(folder.file(), "");
+        first.serve(slow, 30);
+        CHECK(first.keeper.figures().unsaved_levels);
+        first.keeper.start();
+        first.run_until([&] { return first.keeper.figures().levels == 1; });
+        CHECK_FALSE(first.keeper.figures().unsaved_levels);
+    }  // no stop(): killed
+    const std::string good = read(folder.file());
+    {
+        Process second(folder.file(), "");
+        CHECK(second.keeper.figures().loaded_levels == 1);
+        CHECK(second.serve(slow, 200) == 70);
+    }
+    for (const std::size_t cut : {good.size() - 1, good.size() / 2}) {
+        write(folder.file(), good.substr(0, cut));
+        Process third(folder.file(), "");
+        CHECK(third.keeper.figures().found == "refused");
+        CHECK(third.keeper.figures().loaded_levels == 0);
+        CHECK(third.warnings() == 1);
+        CHECK(third.serve(slow, 200) == 100);
+    }
 }
 
 TEST_CASE("a file of somebody else is neither read nor written over") {

@@ -178,6 +178,10 @@ TEST_CASE("a field of a quiet limit that is there alone is read as that field") 
     order([](QuietOrder& entry) { entry.kind = OrderKind::hand_over, entry.level = 0.5; });
     order([](QuietOrder& entry) { entry.kind = OrderKind::hand_over, entry.sum = 0.5; });
     order([](QuietOrder& entry) { entry.kind = OrderKind::fall_quiet, entry.run = 7; });
+    order([](QuietOrder& entry) {
+        entry.kind = OrderKind::kept;
+        entry.level = 8, entry.sum = 0.5, entry.full = 4, entry.limit_rate = 2, entry.low = 16;
+    });
 }
 
 TEST_CASE("an order of a kind that only a later version knows is read as one that says nothing") {

@@ -1,0 +1,159 @@
+// What an owner takes over from a snapshot, and what of it that it knows already.
+#include <doctest/doctest.h>
+
+#include <utility>
+#include <vector>
+
+#include "owned_fixture.h"
+#include "sync/owner.h"
+#include "tolerance.h"
+
+namespace weir::sync {
+namespace {
+
+using test::member;
+using testing::plus_minus;
+
+constexpr double kLow = 100;
+constexpr double kRate = 0.01;
+
+/// The first of three owners, or the second one.
+struct Keeper : test::OwnerFixture {
+    std::vector<std::pair<gossip::MemberId, QuietOrder>> orders;
+    LimitKey key{0, 0, 0, 1000};
+
+    explicit Keeper(std::size_t place = 0)
+        : OwnerFixture({kRate, kLow, 2 * kLow, -1, limiter::Law::adaptive}) {
+        owners.recompute(std::vector<membership::OwnerCandidate>{
+            {member(0), {}}, {member(1), {}}, {member(2), {}}});
+        while (owners.of(membership::shard_of(key.quota))[place] != member(0)) {
+            ++key.quota;
+        }
+        owner.set_self(member(0));
+        owner.set_shares(4);
+        owner.start(owners, now);
+        pass(2s);
+    }
+    void send_order(const gossip::MemberId& to, const QuietOrder& order) override {
+        orders.emplace_back(to, order);
+    }
+    [[nodiscard]] KeptLevel kept(double level, double told = 0) const {
+        return {.key = key,
+                .name = "q",
+                .parameters = parameters,
+                .level = level,
+                .sum = told,
+                .full = told};
+    }
+    void tell(std::uint32_t from, double admitted, double untold) {
+        QuietEntry entry;
+        entry.key = key;
+        entry.run = 7;
+        entry.admitted = admitted;
+        entry.untold = entry.untold_full = entry.fresh = untold;
+        entry.limit_rate = kRate;
+        entry.low = kLow;
+        CHECK(owner.receive_quiet(member(from), silence.number(member(from), now), entry, now,
+                                  *this));
+    }
+    [[nodiscard]] double level() {
+        const OwnedLimit* limit = owner.find(key);
+        return limit == nullptr ? 0 : limit->bucket.level;
+    }
+    /// All that would be written, of both kinds.
+    [[nodiscard]] double whole() {
+        double sum = 0;
+        for (std::uint32_t slot = 0; slot < owner.level_slots(); ++slot) {
+            sum += owner.kept_level(slot, now).whole();
+        }
+        for (std::uint32_t slot = 0; slot < owner.quiet_slots(); ++slot) {
+            sum += owner.kept_quiet_level(slot, now).whole();
+        }
+        return sum;
+    }
+};
+
+TEST_CASE_FIXTURE(Keeper, "a level is raised to what was kept, and drains from then on") {
+    const std::uint64_t news = owner.level_news();
+    owner.raise(kept(60), now);
+    owner.raise(kept(60), now);
+    owner.raise(kept(40), now);
+    CHECK(level() == plus_minus(60, 0.01));
+    CHECK(owner.level_news() == news + 1);
+    owner.restore(kept(60), now, *this);
+    CHECK(level() == plus_minus(60, 0.01));
+    CHECK(orders.empty());
+    pass(1000s, 1s);
+    CHECK(whole() == plus_minus(50, 0.2));
+}
+
+TEST_CASE_FIXTURE(Keeper, "no level is raised above the ceiling") {
+    owner.raise(kept(1e6), now);
+    CHECK(level() <= limiter::ceiling(parameters, 1, 0));
+    CHECK(level() >= parameters.high);
+}
+
+TEST_CASE_FIXTURE(Keeper, "what was told of a quiet limit counts when new weight wakes it") {
+    owner.restore(kept(0, 40), now, *this);
+    CHECK(owner.find(key) == nullptr);
+    CHECK(whole() == plus_minus(40, 0.01));
+    owner.restore(kept(0, 40), now, *this);
+    CHECK(whole() == plus_minus(40, 0.01));
+    pass(2s);
+    tell(5, 15, 15);
+    CHECK(level() == plus_minus(55, 1));
+    CHECK(whole() == plus_minus(55, 1));
+}
+
+TEST_CASE_FIXTURE(Keeper, "what was counted since the file was written is not told a second time") {
+    owner.raise(kept(70), now);
+    owner.restore(kept(20, 40), now, *this);
+    CHECK(level() == plus_minus(70, 0.01));
+    CHECK(whole() == plus_minus(70, 0.01));
+    CHECK(orders.empty());
+}
+
+TEST_CASE_FIXTURE(Keeper, "what another owner has counted was told here, and is counted once") {
+    owner.restore(kept(0, 40), now, *this);
+    owner.take_kept(order_of(kept(60)), silence.number(member(1), now), now, *this);
+    CHECK(level() == plus_minus(60, 0.01));
+    CHECK(whole() == plus_minus(60, 0.01));
+}
+
+TEST_CASE_FIXTURE(Keeper, "a quiet limit that would wake has its level at all owners, once") {
+    owner.restore(kept(30, 40), now, *this);
+    CHECK(level() == plus_minus(70, 0.01));
+    CHECK(whole() == plus_minus(70, 0.01));
+    REQUIRE(orders.size() == 2);
+    for (const auto& [to, order] : orders) {
+        CHECK(to != member(0));
+        CHECK(order.kind == OrderKind::kept);
+        CHECK(order.level == plus_minus(70, 0.01));
+        CHECK(order.sum == 0);
+    }
+}
+
+TEST_CASE("an owner that is not the first one takes only what was counted") {
+    Keeper second(1);
+    second.owner.restore(second.kept(30, 40), second.now, second);
+    CHECK(second.level() == plus_minus(30, 0.01));
+    CHECK(second.whole() == plus_minus(30, 0.01));
+}
+
+TEST_CASE_FIXTURE(Keeper,
+                  "levels that no limit of that size can have are refused, as are others'") {
+    owner.raise(kept(10), now);
+    owner.take_kept(order_of(kept(1e6)), silence.number(member(1), now), now, *this);
+    CHECK(level() == plus_minus(10, 0.01));
+    CHECK(statistics.refused_leaps == 1);
+    membership::OwnerChange lost;
+    lost.shard = membership::shard_of(key.quota);
+    lost.before = owners.of(lost.shard);
+    lost.after = {member(1), member(2), member(3)};
+    owner.shard_changed(lost, now, *this);
+    owner.take_kept(order_of(kept(20)), silence.number(member(1), now), now, *this);
+    CHECK(statistics.refused_not_owner == 1);
+}
+
+}  // namespace
+}  // namespace weir::sync
