@@ -100,7 +100,7 @@ def test_anchors_and_sidecars_that_restart_together_go_on_with_their_levels(worl
             send_slowly(sidecar, 40, name)
     arrivals = world.origin.arrivals().total()
     print(f"{arrivals} admitted")
-    assert 57 <= arrivals <= 63
+    assert 57 <= arrivals <= 66  # a second bucket would make it 90 and more
 
 
 @pytest.mark.slow
