@@ -273,10 +273,10 @@ constexpr std::array kFields = {
         WEIR_MEMBER(limiter.max_weight, assign(target, read_number(node, 1, 1e15, diagnostics)))},
 
     SettingField{"snapshot.file", "path", "none", "",
-        "Where this sidecar keeps API changes, counts of windows and quotas of files. None: nowhere.", false, section_needs_restart,
+        "Where API changes, counts of windows, long levels and quotas of files are kept. None: nowhere.", false, section_needs_restart,
         WEIR_MEMBER(snapshot.file, read_path(node, target, diagnostics))},
     SettingField{"snapshot.max_age", "duration", "23h", "1s to 366d",
-        "Of a snapshot that was last written longer ago only the counts are used.", false, section_needs_restart,
+        "Of a snapshot that was last written longer ago only counts and levels are used.", false, section_needs_restart,
         WEIR_DURATION(snapshot.max_age, 1s, 24h * 366)},
 
     SettingField{"metrics.max_quota_series", "count", "1000", "1 to 100000",

@@ -36,7 +36,11 @@ class ToldLevels {
         WEIR_ASSERT(limit != 0 && level >= 0);
         WEIR_ASSERT(naming != nullptr && (naming_ == nullptr || naming_ == naming));
         naming_ = naming;
-        if (told_.size() < kMost) {
+        Told* const known = told_.contains(limit) ? &told_[limit] : nullptr;
+        if (known != nullptr && known->level >= level) {
+            return;  // it was told twice, once with what was counted later
+        }
+        if (known != nullptr || told_.size() < kMost) {
             told_[limit] = {level, at, 0};
             any_.store(true, std::memory_order_relaxed);
         }

@@ -311,7 +311,7 @@ bool CounterExchange::resolve(const LimitKey& key, std::string& name,
             return true;
         }
     }
-    if (name.empty() || key.unit >= limiter::kUnits) {
+    if (name.empty() || key.unit >= limiter::kUnits || key.period_ms > kLongestPeriodMs) {
         return false;
     }
     const auto found = limiter_.resolve_parameters(name, static_cast<limiter::Unit>(key.unit),

@@ -28,7 +28,10 @@ class KeptCounts {
     /// Says whether there is no fleet.
     void set_alone(bool alone) { alone_ = alone; }
     /// Says that somebody keeps the counts. Without a fleet nothing is counted for it else.
-    void want() { wanted_ = true; }
+    void want() {
+        wanted_ = true;
+        origin_.listen();
+    }
     [[nodiscard]] bool wanted() const { return wanted_; }
     /// Where a walk through all counts stands.
     struct Cursor {

@@ -9,14 +9,6 @@
 #include "sync/number_forms.h"
 
 namespace weir::sync {
-namespace {
-
-/// No rate is of a longer period.
-constexpr std::uint64_t kLongestPeriodMs =
-    std::chrono::milliseconds(std::chrono::hours(24 * 366)).count();
-
-}  // namespace
-
 void KeptLevel::drain(double seconds) {
     WEIR_ASSERT(seconds >= 0 && parameters.rate >= 0);
     const double drained = parameters.rate * seconds;

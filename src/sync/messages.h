@@ -47,6 +47,10 @@ struct LimitKey {
 /// remembers what it has sent, so that both sides hold the same number, bit for bit.
 [[nodiscard]] double quantise(double count);
 
+/// No rate is of a longer period.
+inline constexpr std::uint64_t kLongestPeriodMs =
+    std::chrono::milliseconds(std::chrono::hours(24 * 366)).count();
+
 /// Runs and lives are numbers from 1 to this one; 0 means none. Lives are random; runs count on
 /// from a random number (run_number.h). They only have to differ from the ones before at the same
 /// place, and each byte of them is in every delta and answer.

@@ -78,7 +78,7 @@ class Owner {
     void raise(const KeptLevel& kept, Instant now);
     /// The same, and what was told of it while it was quiet, if this member is the first owner. To
     /// be called when other owners have had the time to hand over what they know.
-    void restore(const KeptLevel& kept, Instant now, OwnerSink& sink);
+    void restore(const KeptLevel& read, Instant now, OwnerSink& sink);
     /// The same, as another member has read it.
     void take_kept(const QuietOrder& order, MemberNumber from, Instant now, OwnerSink& sink);
     /// Sends the publications that wait for a datagram to this user. To be called when one is sent
@@ -174,6 +174,8 @@ class Owner {
     void defer_publication(const LimitKey& key, OwnedCell& cell, Instant now);
     void publish_overdue(Instant now, OwnerSink& sink);
     // In owner_levels.cpp.
+    [[nodiscard]] double kept_bound(const QuietTold& told) const;
+    [[nodiscard]] KeptLevel bounded(KeptLevel kept) const;
     void learn_parameters(OwnedLimit& limit, const KeptLevel& kept, Instant now);
     void count_at_all_owners(const KeptLevel& kept, double level, Instant now, OwnerSink& sink);
     void note_level(const OwnedLimit& limit) {
@@ -201,6 +203,7 @@ class Owner {
     std::size_t names_left_ = 0;     // how many names may still be asked for in this tick
     std::size_t refusing_idly_ = 0;  // limits awake that refuse requests, although none come
     std::uint64_t level_news_ = 0;
+    bool leaves_ = false;  // it has given what it knows to others, and this process ends
     Instant asked_at_{};
     Pacing pacing_;
 };

@@ -7,14 +7,20 @@
 
 namespace weir::sync {
 
+/// What bounds the quiet sum of this limit. An owner that leaves has given it to the next one, and
+/// its snapshot still has to have it: all may leave at once.
+double Owner::kept_bound(const QuietTold& told) const {
+    return std::max(told.bound(), leaves_ ? told.given.sum : 0.0);
+}
+
 KeptLevel Owner::kept_level(std::uint32_t slot, Instant now) {
     const OwnedLimit* limit = limits_.at(slot);
-    if (limit == nullptr || !limit->parameters) {
+    if (limit == nullptr || !limit->parameters || !is_long(*limit->parameters)) {
         return {};
     }
     const membership::Shard shard = membership::shard_of(limit->key.quota);
     const QuietTold* told = is_first(shard) ? quiet_.find(limit->key) : nullptr;
-    if (!owns(shard) || (told != nullptr && told->bound() > 0)) {
+    if (!owns(shard) || (told != nullptr && kept_bound(*told) > 0)) {
         return {};  // it is written with what was told while it was quiet
     }
     KeptLevel kept{.key = limit->key, .name = limit->name, .parameters = *limit->parameters};
@@ -25,14 +31,14 @@ KeptLevel Owner::kept_level(std::uint32_t slot, Instant now) {
     return kept;
 }
 
-/// What was told of a quiet limit, with what was counted of it before.
+/// What was told of a quiet limit, with what was counted of it before. A former first owner that
+/// hands a sum over does not say which rate the limit has.
 KeptLevel Owner::kept_quiet_level(std::uint32_t slot, Instant now) {
     QuietTold* const told = quiet_.at(slot);
-    if (told == nullptr || told->rate <= 0 || told->bound() <= 0 ||
+    if (told == nullptr || kept_bound(*told) <= 0 ||
         !is_first(membership::shard_of(told->key.quota))) {
         return {};
     }
-    told->advance(quiet_.shares(), now);
     KeptLevel kept{.key = told->key};
     limiter::Isolation isolation;
     if (const OwnedLimit* limit = limits_.find(told->key); limit != nullptr && limit->parameters) {
@@ -43,8 +49,16 @@ KeptLevel Owner::kept_quiet_level(std::uint32_t slot, Instant now) {
     } else if (!resolver_(told->key, kept.name, kept.parameters, isolation)) {
         kept.parameters = {.rate = told->rate, .low = told->low, .high = told->low};
     }
-    kept.sum = told->bound();
-    kept.full = told->level();
+    if (!is_long(kept.parameters)) {
+        return {};
+    }
+    if (told->rate <= 0) {
+        told->rate = kept.parameters.rate;
+        told->low = kept.parameters.low;
+    }
+    told->advance(quiet_.shares(), now);
+    kept.sum = kept_bound(*told);
+    kept.full = std::max(told->level(), leaves_ ? told->given.full : 0.0);
     WEIR_ASSERT(kept.sum >= 0 && kept.full >= 0);
     return kept;
 }
@@ -94,7 +108,28 @@ void Owner::learn_parameters(OwnedLimit& limit, const KeptLevel& kept, Instant n
     WEIR_ASSERT(limit.parameters.has_value());
 }
 
-void Owner::restore(const KeptLevel& kept, Instant now, OwnerSink& sink) {
+/// The parameters of the limit may have changed since the level was kept: a bucket that is full now
+/// is the most that counts.
+KeptLevel Owner::bounded(KeptLevel kept) const {
+    limiter::LimitParameters parameters = kept.parameters;
+    limiter::Isolation isolation;
+    std::string name = kept.name;
+    if (const OwnedLimit* limit = limits_.find(kept.key); limit != nullptr && limit->parameters) {
+        parameters = *limit->parameters;
+    } else if (!resolver_(kept.key, name, parameters, isolation)) {
+        parameters = kept.parameters;
+    }
+    const double most = limiter::ceiling(parameters, 1, 0);
+    WEIR_ASSERT(most >= 0);
+    kept.level = std::min(kept.level, most);
+    kept.full = std::min(kept.full, most - kept.level);
+    kept.sum = std::min(kept.sum, most);
+    kept.parameters = parameters;
+    return kept;
+}
+
+void Owner::restore(const KeptLevel& read, Instant now, OwnerSink& sink) {
+    const KeptLevel kept = bounded(read);
     raise(kept, now);
     const membership::Shard shard = membership::shard_of(kept.key.quota);
     if (kept.full <= 0 || !is_first(shard)) {
@@ -146,6 +181,11 @@ void Owner::count_at_all_owners(const KeptLevel& kept, double level, Instant now
 void Owner::take_kept(const QuietOrder& order, MemberNumber from, Instant now, OwnerSink& sink) {
     if (!owns(membership::shard_of(order.key.quota))) {
         ++statistics_.refused_not_owner;
+        return;
+    }
+    if (order.limit_rate <= 0 || order.low <= 0) {
+        ++statistics_.refused_leaps;  // it would never drain
+        silence_.refused(from);
         return;
     }
     KeptLevel kept{.key = order.key,

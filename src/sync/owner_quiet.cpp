@@ -48,7 +48,8 @@ bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
     if (told == nullptr) {
         return false;  // no room: who is not answered makes the limit an awake one
     }
-    level_news_ += is_long({.rate = told->rate, .low = told->low}) ? 1U : 0U;
+    // Who hands over does not say which rate the limit has.
+    level_news_ += told->rate <= 0 || is_long({.rate = told->rate, .low = told->low}) ? 1U : 0U;
     const double level = limit == nullptr ? 0 : std::max(0.0, limit->bucket.level);
     if (told->rate > 0 && has_to_wake(told->low, told->bound() + level, told->rates(now))) {
         wake_quiet(entry.key, now, sink);

@@ -151,6 +151,7 @@ void Owner::start(const membership::Owners& owners, Instant now) {
 }
 
 void Owner::leave(const membership::Owners& owners, Instant now, OwnerSink& sink) {
+    leaves_ = true;
     for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
         if (!shards_[shard].owned) {
             continue;

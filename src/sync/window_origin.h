@@ -48,6 +48,11 @@ class WindowOrigin {
 
     WindowOrigin(limiter::Limiter& limiter, SyncStatistics& statistics)
         : limiter_(limiter), statistics_(statistics) {}
+
+    /// From now on the limiter notes which limits are used, also before the first tick.
+    void listen() {
+        limiter_.drain_active([](limiter::LimitRef) {});
+    }
     /// To be called once: a random number of this process, not 0, by which owners know its counts.
     void set_run(std::uint64_t run) {
         WEIR_ASSERT(run != 0 && run_ == 0);

@@ -16,6 +16,7 @@
 #include "definitions/stream.h"
 #include "gossip/seal.h"
 #include "membership/owners.h"
+#include "sync/kept_level.h"
 #include "sync/messages.h"
 #include "sync/window_messages.h"
 
@@ -366,6 +367,42 @@ Fields fields_of_some_count() {
             {"varint allowance", 6},         {"varint admitted", 6}, {"varint wanted", 6}};
 }
 
+sync::KeptLevel some_level() {
+    return {.key = some_count().key,
+            .name = "s3/b1",
+            .parameters = {.rate = 10, .low = 200, .high = 300, .debt = 40},
+            .level = 7,
+            .sum = 8,
+            .full = 6};
+}
+
+/// The fields of some_level() as the page names them.
+Fields fields_of_some_level() {
+    return {{"limit", "010203040506070890"},
+            {"f64 level", 7.0},
+            {"f64 sum", 8.0},
+            {"f64 full", 6.0},
+            {"f64 rate", 10.0},
+            {"f64 low", 200.0},
+            {"f64 high", 300.0},
+            {"f64 debt", 40.0},
+            {"1 law", 1},
+            {"string name", "s3/b1"}};
+}
+
+/// Writes a block with some_level() once.
+definitions::SnapshotWriter::WriteLevels write_some_level() {
+    return [left = 1](ByteWriter& block) mutable -> std::optional<std::size_t> {
+        if (left == 0) {
+            return std::nullopt;
+        }
+        left = 0;
+        block.varint(6000);
+        encode(block, some_level());
+        return 1;
+    };
+}
+
 TEST_CASE("the snapshot is what the page says, block by block") {
     definitions::DefinitionMap map(10);
     definitions::DefinitionEntry entry;
@@ -376,12 +413,15 @@ TEST_CASE("the snapshot is what the page says, block by block") {
     REQUIRE(map.merge(entry, kNow) == definitions::MergeOutcome::applied);
     const sync::WindowReport count = some_count();
     std::size_t left = 1;
-    definitions::SnapshotWriter writer(map, "storage", kNow, 5s, [&](ByteWriter& block) {
-        if (left > 0) {
-            encode(block, count);
-        }
-        return std::exchange(left, 0U);
-    });
+    definitions::SnapshotWriter writer(
+        map, "storage", kNow, 5s,
+        [&](ByteWriter& block) {
+            if (left > 0) {
+                encode(block, count);
+            }
+            return std::exchange(left, 0U);
+        },
+        write_some_level());
     Bytes file;
     for (Bytes piece = writer.next(); !piece.empty(); piece = writer.next()) {
         file.insert(file.end(), piece.begin(), piece.end());
@@ -405,6 +445,8 @@ TEST_CASE("the snapshot is what the page says, block by block") {
                              {"string who", ""},
                              {"string why", ""}}}}}},
         {{"entries as in `window_report`", Records{counts, {fields_of_some_count()}}}},
+        {{"varint milliseconds since 1970", 6000},
+         {"each {", Records{"", {fields_of_some_level()}}}},
         {{"varint number of entries", 1}}};
     REQUIRE(rows.size() == expected.size());
     ByteReader reader(ByteSpan(file).subspan(10));

@@ -73,6 +73,14 @@ class LevelFleet {
         deliver(*members_[index]);
         kill(index);
     }
+    /// All say goodbye, and nobody is there any more to hear it.
+    void all_leave() {
+        for (std::size_t i = 0; i < members_.size(); ++i) {
+            members_[i]->engine->goodbye(now_);
+            (void)members_[i]->engine->take_outgoing();
+            kill(i);
+        }
+    }
     /// What the member would have on its disk now.
     Disk disk(std::size_t index) {
         Disk blocks;
@@ -222,6 +230,67 @@ TEST_CASE("members that restart one after another count nothing twice") {
             CHECK(admitted <= 64);
         }
     }
+}
+
+TEST_CASE("what a fleet used that was stopped in order as a whole is on its disks") {
+    for (const bool at_once : {false, true}) {
+        CAPTURE(at_once);
+        LevelFleet fleet(60);
+        for (int i = 0; i < 3; ++i) {
+            fleet.add(false);
+        }
+        fleet.run(3s);
+        int admitted = 0;
+        for (std::size_t i = 0; i < 3; ++i) {
+            admitted += fleet.offer(i, 5);
+        }
+        fleet.run(2s);
+        std::vector<Disk> disks;
+        if (at_once) {
+            fleet.all_leave();
+        }
+        for (std::size_t i = 0; i < 3; ++i) {
+            at_once ? fleet.kill(i) : fleet.goodbye(i);
+            disks.push_back(fleet.disk(i));
+        }
+        fleet.run(1s);
+        for (std::size_t i = 0; i < 3; ++i) {
+            fleet.begin(i, disks[i]);
+        }
+        fleet.run(3s);
+        for (std::size_t i = 0; i < 3; ++i) {
+            admitted += fleet.offer(i, 60);
+        }
+        CHECK(admitted >= 57);
+        CHECK(admitted <= 63);
+        CHECK(fleet.level() <= 64);
+    }
+}
+
+TEST_CASE("a sidecar without a fleet keeps what it admitted before its first tick") {
+    limiter::Limiter limiter({.seed = 1});
+    limiter::ThreadContext& thread = limiter.register_thread(2);
+    EngineOptions options;
+    options.clustered = false;
+    Engine engine(std::move(options), limiter, 3);
+    engine.kept_counts().want();
+    limiter::QuotaDefinition definition;
+    definition.name = "q";
+    definition.limits = {{.amount = 12, .period = 1h}};
+    const Instant now{1h};
+    REQUIRE(sim::put_quota(limiter, definition, now).empty());
+    engine.start(now);
+    for (int i = 0; i < 6; ++i) {
+        const auto leaf = limiter.find(thread, "q", now);
+        CHECK(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge).admitted);
+    }
+    limiter.quiescent(thread);
+    engine.goodbye(now);
+    CHECK(engine.kept_levels().news() > 0);
+    sync::KeptLevels::Cursor cursor;
+    std::vector<std::byte> block(65536);
+    ByteWriter writer(block);
+    CHECK(engine.kept_levels().write(writer, cursor, now, 1'700'000'000s) == 1);
 }
 
 TEST_CASE("anchors that are lost together bring levels back that no sidecar knows any more") {
