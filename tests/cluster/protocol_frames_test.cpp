@@ -403,6 +403,22 @@ definitions::SnapshotWriter::WriteLevels write_some_level() {
     };
 }
 
+/// With one count and one level.
+Bytes snapshot_of(const definitions::DefinitionMap& map) {
+    const auto write_counts = [left = std::size_t{1}](ByteWriter& block) mutable {
+        if (left > 0) {
+            encode(block, some_count());
+        }
+        return std::exchange(left, 0U);
+    };
+    definitions::SnapshotWriter writer(map, "storage", kNow, 5s, write_counts, write_some_level());
+    Bytes file;
+    for (Bytes piece = writer.next(); !piece.empty(); piece = writer.next()) {
+        file.insert(file.end(), piece.begin(), piece.end());
+    }
+    return file;
+}
+
 TEST_CASE("the snapshot is what the page says, block by block") {
     definitions::DefinitionMap map(10);
     definitions::DefinitionEntry entry;
@@ -411,21 +427,7 @@ TEST_CASE("the snapshot is what the page says, block by block") {
     entry.kind = definitions::EntryKind::absent;
     entry.written = kNow - 7s;
     REQUIRE(map.merge(entry, kNow) == definitions::MergeOutcome::applied);
-    const sync::WindowReport count = some_count();
-    std::size_t left = 1;
-    definitions::SnapshotWriter writer(
-        map, "storage", kNow, 5s,
-        [&](ByteWriter& block) {
-            if (left > 0) {
-                encode(block, count);
-            }
-            return std::exchange(left, 0U);
-        },
-        write_some_level());
-    Bytes file;
-    for (Bytes piece = writer.next(); !piece.empty(); piece = writer.next()) {
-        file.insert(file.end(), piece.begin(), piece.end());
-    }
+    const Bytes file = snapshot_of(map);
     CHECK(page().says("the eight bytes `weirsnap`, a 2-byte format (" +
                       std::to_string(definitions::kSnapshotFormat) +
                       "), then blocks up to the end."));
