@@ -192,6 +192,14 @@ void CounterExchange::follow(std::span<const membership::MembershipEvent> events
     follow_owners();
 }
 
+void CounterExchange::lose(const gossip::MemberId& member) {
+    clock_.forget(member);
+    delta_messages_.forget(member);
+    quiet_messages_.forget(member);
+    quiet_answers_.forget(member);
+    owner_.expect_no_more(silence_.number(member, now_), now_);
+}
+
 void CounterExchange::follow(const membership::MembershipEvent& event) {
     using Kind = membership::MembershipEvent::Kind;
     switch (event.kind) {
@@ -200,16 +208,10 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             [[fallthrough]];
         case Kind::replaced:
             silence_.gone(event.member, now_);
-            clock_.forget(event.member);
-            delta_messages_.forget(event.member);
-            quiet_messages_.forget(event.member);
-            quiet_answers_.forget(event.member);
+            lose(event.member);
             break;
         case Kind::dead:
-            clock_.forget(event.member);
-            delta_messages_.forget(event.member);
-            quiet_messages_.forget(event.member);
-            quiet_answers_.forget(event.member);
+            lose(event.member);
             silence_.died(event.member, now_);
             reporter_.lost(event.member);
             break;
@@ -218,6 +220,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             quiet_messages_.clear();
             quiet_answers_.clear();
             silence_.gone(self_, now_);  // our former incarnation
+            owner_.expect_no_more(self_number_, now_);
             self_ = event.member;
             owners_moved_ = true;
             self_number_ = silence_.number(self_, now_);
@@ -255,6 +258,8 @@ void CounterExchange::follow_owners() {
         first_changed |= same ? 0U : membership::bit_of(change.shard);
     }
     if (first_changed != 0) {
+        // Origins need to know what was handed over before they tell another first owner.
+        quiet_answers_.send_due(now_, [](const gossip::MemberId&) { return true; });
         quiet_.owners_changed(static_cast<std::uint16_t>(first_changed), now_);
     }
 }

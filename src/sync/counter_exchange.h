@@ -198,6 +198,7 @@ class CounterExchange final : public DeltaSink,
     void refuse_leap(MemberNumber sender);
 
     void report();
+    void lose(const gossip::MemberId& member);
     void follow(const membership::MembershipEvent& event);
     void follow_owners();
     void fill_from_views(membership::Shard shard);

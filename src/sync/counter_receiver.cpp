@@ -223,12 +223,15 @@ void CounterExchange::receive_quiet_answer(ByteReader& reader, const gossip::Mem
     const std::vector<QuietSaid> told =
         std::exchange(*said, {});  // what is taken in may make us send
     for (std::size_t i = 0; i < told.size(); ++i) {
-        // What a former first owner confirms is not known to the present one.
+        if (std::find(answer.left.begin(), answer.left.end(), i) != answer.left.end()) {
+            continue;
+        }
         const membership::OwnerList& owners =
             transport_.owners().of(membership::shard_of(told[i].key.quota));
-        const bool first = !owners.empty() && owners.front() == from;
-        if (first && std::find(answer.left.begin(), answer.left.end(), i) == answer.left.end()) {
+        if (!owners.empty() && owners.front() == from) {
             quiet_.acknowledge(told[i].key, told[i].run, told[i].admitted, now_);
+        } else {
+            quiet_.acknowledge_former(told[i].key, told[i].run, told[i].admitted, now_);
         }
     }
 }

@@ -102,6 +102,8 @@ class Owner {
     void refresh_parameters(Instant now);
     /// These members are gone for so long that their cells are of no use any more.
     void forget(const std::vector<MemberNumber>& members);
+    /// The member does not go on with what it told of quiet limits.
+    void expect_no_more(MemberNumber member, Instant now) { quiet_.expect_no_more(member, now); }
     void tick(Instant now, OwnerSink& sink);
 
     /// The hottest shedding limits, as rumours.

@@ -54,7 +54,8 @@ bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
     if (told->rate > 0 && has_to_wake(told->low, told->bound() + level, told->rates(now))) {
         wake_quiet(entry.key, now, sink);
     }
-    return true;
+    // Who is not the first owner, or not any more, hands nothing over.
+    return is_first(membership::shard_of(entry.key.quota));
 }
 
 bool Owner::is_first(membership::Shard shard) const {

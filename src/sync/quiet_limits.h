@@ -100,6 +100,8 @@ class QuietLimits {
     void stay(const LimitKey& key, Instant now);
     /// The owner has taken in what was told of this run.
     void acknowledge(const LimitKey& key, std::uint32_t run, double admitted, Instant now);
+    /// A former first owner has taken it in, and hands it over to the present one.
+    void acknowledge_former(const LimitKey& key, std::uint32_t run, double admitted, Instant now);
     /// These shards (one bit for each) have other first owners: they are told within half a second
     /// what has not drained.
     void owners_changed(std::uint16_t shards, Instant now);

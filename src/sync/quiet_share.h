@@ -105,6 +105,11 @@ struct QuietShare {
         own_full = std::min(own_full, own);
         WEIR_ASSERT(own <= low && own_full <= own);
     }
+    /// A former owner has confirmed `admitted` up to this value, and hands it over.
+    void acknowledge_former(double confirmed) {
+        fresh = std::min(fresh, std::max(0.0, admitted - confirmed));
+        WEIR_ASSERT(fresh >= 0);
+    }
     /// Another owner has taken the place of the one that was told: it is told all that has not
     /// drained.
     void begin_anew() {

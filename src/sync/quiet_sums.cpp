@@ -13,8 +13,8 @@ namespace {
 
 /// Rates that were told longer ago do not count any more.
 constexpr Duration kRatesLast = std::chrono::seconds(1);
-/// Within this time after a hand-over origins tell again what the former first owner was told.
-constexpr Duration kTellAgain = std::chrono::seconds(1);
+/// The former first owner hands over within this time after the first origin has told here.
+constexpr Duration kHandsOverWithin = std::chrono::seconds(1);
 /// Over this time the load is averaged that an origin's entries show.
 constexpr double kSteadySeconds = 5;
 constexpr double kUncertainRequests = 1.5;
@@ -93,10 +93,19 @@ void QuietTold::advance(double shares, Instant now) {
     given.advance(rate, 0, now);
 }
 
+void QuietTold::begin_if_empty(Instant now) {
+    if (bound() <= 0) {
+        began_at = now;
+        handed_over = false;
+    }
+}
+
 void QuietTold::give() {
     given = {.sum = bound(), .full = level(), .reckoned = 0, .at = sum.at};
     WEIR_ASSERT(given.sum >= 0 && given.full >= 0);
     clear();
+    // What origins tell if this member is the first owner again, another one may have handed over.
+    cells.clear();
 }
 
 double QuietTold::level() const {
@@ -158,6 +167,7 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
     }
     told->take_parameters(from, cell_memory(settings_), now);
     told->advance(shares_, now);
+    told->begin_if_empty(now);
     told->told_at = now;
     if (cell == nullptr) {
         return nullptr;
@@ -174,9 +184,9 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
     // What was told before to a former owner may have come over a long time, and have drained.
     const double counted = known ? increase : std::max(entry.fresh, entry.untold_full);
     told->sum.reckoned = std::max(0.0, told->sum.reckoned + counted - cell->expected);
-    // What is told again to a new first owner is in what was handed over, apart from what is fresh.
-    const bool again = !known && now - told->handed_at <= kTellAgain;
-    const double more = again ? entry.fresh : increase;
+    // What is told again to a new first owner is in what was or will be handed over, apart from
+    // what is fresh.
+    const double more = known ? increase : entry.fresh;
     told->handed.sum += std::min(more, entry.untold);
     told->handed.full += std::min(more, entry.untold_full);
     told->handed.reckoned =
@@ -206,13 +216,15 @@ QuietTold* QuietSums::take_over(const QuietOrder& order, Instant now) {
         return nullptr;
     }
     told->advance(shares_, now);
-    if (now - told->handed_at > kTellAgain) {
-        told->handed_at = now;
-    }
+    told->begin_if_empty(now);
     told->told_at = now;
-    told->handed.sum = std::max(told->handed.sum, order.sum);
-    told->handed.full = std::max(told->handed.full, order.level);
-    told->handed.reckoned = std::max(told->handed.reckoned, order.level);
+    // What origins have told just now is not in it. Later, or a second time, it may well be.
+    const bool adds = !told->handed_over && now - told->began_at <= kHandsOverWithin;
+    const QuietSum before = adds ? told->handed : QuietSum{};
+    told->handed_over = true;
+    told->handed.sum = std::max(told->handed.sum, order.sum + before.sum);
+    told->handed.full = std::max(told->handed.full, order.level + before.full);
+    told->handed.reckoned = std::max(told->handed.reckoned, order.level + before.reckoned);
     WEIR_ASSERT(told->handed.sum >= 0 && told->handed.full >= 0);
     return told;
 }
@@ -299,6 +311,16 @@ void QuietSums::drop_shard(membership::Shard shard) {
     for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
         if (used_[slot] && membership::shard_of(slots_[slot].key.quota) == shard) {
             remove_slot(slot);
+        }
+    }
+}
+
+void QuietSums::expect_no_more(MemberNumber member, Instant now) {
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+        QuietCell* cell = used_[slot] ? slots_[slot].find(member) : nullptr;
+        if (cell != nullptr && cell->steady > 0) {
+            slots_[slot].advance(shares_, now);
+            cell->steady = 0;
         }
     }
 }

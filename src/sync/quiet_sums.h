@@ -45,10 +45,13 @@ struct QuietTold {
     double rate = 0;
     double low = 0;
     QuietSum sum;
-    /// What the former first owner handed over. It contains what origins told that are gone, and
-    /// what those tell again that are not: the larger of the two sums counts.
+    /// What the former first owner handed over, and what it had not confirmed of what origins tell
+    /// here. It contains what origins told that are gone, and what those tell again that are not:
+    /// the larger of the two sums counts.
     QuietSum handed;
-    Instant handed_at{};
+    /// When the sums began, and whether a former first owner has handed over since.
+    Instant began_at{};
+    bool handed_over = false;
     /// What was handed over from here last, for a new first owner that asks for it: `sum` and, as
     /// `full`, the level. Both 0: nothing.
     QuietSum given;
@@ -72,6 +75,8 @@ struct QuietTold {
         sum.clear();
         handed.clear();
     }
+    /// Sums that have drained begin anew with what is told now.
+    void begin_if_empty(Instant now);
     /// The sums go to another first owner. They are not added here when the limit wakes.
     void give();
     /// The rates that were told lately, added up.
@@ -124,6 +129,8 @@ class QuietSums {
     void remove(const LimitKey& key);
     /// The shard is not owned here any more.
     void drop_shard(membership::Shard shard);
+    /// The member is gone. What it is expected to have admitted up to now goes on counting.
+    void expect_no_more(MemberNumber member, Instant now);
     /// These members are gone for good.
     void forget(const std::vector<MemberNumber>& members);
     /// Forgets what has drained and was not told of for long, a bounded part in each call.

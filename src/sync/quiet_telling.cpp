@@ -60,8 +60,9 @@ void QuietLimits::plan(std::uint32_t slot, double before, Instant now) {
         due_.add(slot, kAtOnce);
     } else if (limit.share.untold > border) {
         due_.add(slot, next_round(now));
-    } else if (!limit.known && limiter::drains_slowly({.rate = limit.rate, .low = limit.low},
-                                                      to_seconds(kFirstUseOfLong))) {
+    } else if (limit.sent_at == Instant{} &&
+               limiter::drains_slowly({.rate = limit.rate, .low = limit.low},
+                                      to_seconds(kFirstUseOfLong))) {
         limit.again = true;
         due_.add(slot, kAtOnce);
     } else if (!limit.known || now - limit.told_at >= kSayAgain) {
@@ -207,6 +208,17 @@ void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double adm
             due_.add(known->second, next_round(now + kFirstUse));
         }
     }
+}
+
+void QuietLimits::acknowledge_former(const LimitKey& key, std::uint32_t run, double admitted,
+                                     Instant now) {
+    const auto known = by_key_.find(key);
+    if (known == by_key_.end() || slots_[known->second].run != run) {
+        return;
+    }
+    QuietShare& share = slots_[known->second].share;
+    share.advance(slots_[known->second].rate, shares(), now);
+    share.acknowledge_former(admitted);
 }
 
 void QuietLimits::owners_changed(std::uint16_t shards, Instant now) {

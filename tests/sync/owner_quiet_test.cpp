@@ -95,6 +95,17 @@ TEST_CASE_FIXTURE(Fixture, "a limit wakes above half of low: origins and owners 
     }
 }
 
+TEST_CASE_FIXTURE(Fixture, "only the first owner confirms, and it hands over what it confirmed") {
+    CHECK(tell(kOrigin, entry(20, 20)));
+    const membership::Shard shard = membership::shard_of(key.quota);
+    const membership::OwnerList before{member(0), member(1), member(2)};
+    const membership::OwnerList after{member(1), member(0), member(2)};
+    owner.shard_changed({.shard = shard, .before = before, .after = after}, now, *this);
+    REQUIRE(ordered(1, OrderKind::hand_over).size() == 1);
+    CHECK(ordered(1, OrderKind::hand_over)[0].level == plus_minus(20, 0.01));
+    CHECK_FALSE(tell(kOrigin, entry(25, 5)));
+}
+
 TEST_CASE_FIXTURE(Fixture,
                   "of two definitions of a limit the smaller one counts, whoever tells last") {
     QuietEntry small = entry(0, 0);

@@ -233,6 +233,25 @@ TEST_CASE_FIXTURE(Origin, "a new first owner is told what has not drained") {
 }
 
 TEST_CASE_FIXTURE(Origin,
+                  "what the former first owner confirms late is not fresh for the new one") {
+    define("q", 100);
+    answers = false;
+    use("q", 60);
+    pass(20ms);
+    REQUIRE(sent.size() == 1);
+    const QuietEntry told = sent.front().second;
+    quiet.owners_changed(0xffff, now);
+    quiet.acknowledge_former(told.key, told.run + 1, told.admitted, now);  // of another run
+    CHECK(quiet.find(told.key)->share.fresh > 50);
+    quiet.acknowledge_former(told.key, told.run, told.admitted, now);
+    use("q", 3);
+    pass(600ms);
+    REQUIRE(sent.size() > 1);
+    CHECK(sent.back().second.fresh <= 3);
+    CHECK(sent.back().second.untold > 45);
+}
+
+TEST_CASE_FIXTURE(Origin,
                   "a tick tells of two thousand limits, first of those that are full twice") {
     constexpr int kNames = 5000;
     define("k/{key}", 100);

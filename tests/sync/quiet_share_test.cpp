@@ -111,6 +111,21 @@ TEST_CASE("what is confirmed is taken off, and what came after it stays") {
     CHECK(share.acknowledged == 7);
 }
 
+TEST_CASE("what a former owner confirms is not fresh for the next one, which is told all") {
+    QuietShare share;
+    share.at = Instant{1h};
+    share.add(5);
+    share.begin_anew();
+    share.add(2);
+    share.acknowledge_former(5);
+    CHECK(share.fresh == 2);
+    CHECK(share.untold == 7);
+    CHECK(share.acknowledged == 0);
+    share.acknowledge_former(1000);  // a lie
+    CHECK(share.fresh == 0);
+    CHECK(share.untold == 7);
+}
+
 TEST_CASE("each part of a share drains at its own rate, and none below nothing") {
     QuietShare share;
     share.at = Instant{1h};
