@@ -405,15 +405,15 @@ void FleetPort::release(LimitRef limit, Instant now) {
 
 // --- levels that outlive a process ---------------------------------------------------------------
 
-void FleetPort::foretell_level(std::uint64_t limit, double level, Instant at, LimitNaming naming) {
+void FleetPort::foretell_level(std::uint64_t limit, const ToldLevel& told, LimitNaming naming) {
     const std::lock_guard held(store_.lock);
-    records_.told_levels().tell(limit, level, at, naming);
+    records_.told_levels().tell(limit, told, naming);
 }
 
 /// How much of the level was there when the limit was first used here.
 double FleetPort::begun_with(LimitRef limit, const Found& found, Instant now) {
     ToldLevels& told = records_.told_levels();
-    if (!told.any()) [[likely]] {
+    if (told.holds_none()) [[likely]] {
         return 0;
     }
     WEIR_ASSERT(found.limit != nullptr && limit.record != 0);

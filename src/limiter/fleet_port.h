@@ -71,7 +71,7 @@ class FleetPort {
                                                                     Unit unit,
                                                                     Duration period) const;
     [[nodiscard]] Isolation isolation_of(std::string_view quota) const;
-    void foretell_level(std::uint64_t limit, double level, Instant at, LimitNaming naming);
+    void foretell_level(std::uint64_t limit, const ToldLevel& told, LimitNaming naming);
     [[nodiscard]] bool drains_slowly(LimitRef limit, Duration longer) const;
     std::uint32_t read_levels(
         std::uint32_t from, std::uint32_t most, Instant now,

@@ -88,6 +88,13 @@ struct WindowCounts {
 /// functions of their own.
 using LimitNaming = std::uint64_t (*)(std::string_view quota, Unit unit, Duration period);
 
+/// The level that a rate had at a time, as somebody else knows it.
+struct ToldLevel {
+    double level = 0;
+    double rate = 0;  // at which it drains, in a second
+    Instant at{};
+};
+
 /// How much this process may admit in a window.
 struct WindowAllowance {
     std::int64_t end = 0;  // the second in which the window ends, by which it is known

@@ -28,7 +28,7 @@ bool InstanceRecords::add_missing(std::uint32_t head, const CompiledDefinition& 
             begin_to_count(head, limit);
         } else if (limit.parameters.window && !limit.fleet) [[unlikely]] {
             lift_allowances(head, limit.identity);
-        } else if (told_levels_.any() && limit.fleet && !limit.parameters.only_counts())
+        } else if (!told_levels_.holds_none() && limit.fleet && !limit.parameters.only_counts())
             [[unlikely]] {
             begin_with_told_level(head, limit, now);
         }
@@ -48,7 +48,8 @@ void InstanceRecords::begin_with_told_level(std::uint32_t head, const CompiledLi
             lock_waiting(record);
             limiter::add(record.level, level);
             unlock(record);
-            told_levels_.begun(id, store_.long_generation(head), level, now);
+            told_levels_.begun(id, store_.long_generation(head),
+                               {.level = level, .rate = limit.parameters.rate, .at = now});
         }
     }
 }

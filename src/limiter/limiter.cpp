@@ -298,8 +298,8 @@ void Limiter::foretell_window(std::uint64_t limit, const WindowAllowance& allowa
     parts_->windows.set_naming(naming);
     parts_->windows.tell(limit, allowance);
 }
-void Limiter::foretell_level(std::uint64_t limit, double level, Instant at, LimitNaming naming) {
-    parts_->fleet.foretell_level(limit, level, at, naming);
+void Limiter::foretell_level(std::uint64_t limit, const ToldLevel& told, LimitNaming naming) {
+    parts_->fleet.foretell_level(limit, told, naming);
 }
 bool Limiter::drains_slowly(LimitRef limit, Duration longer) const {
     return parts_->fleet.drains_slowly(limit, longer);

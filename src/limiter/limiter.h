@@ -227,11 +227,11 @@ class Limiter {
     /// Notes the same for a limit that has no record here yet. Limits are known by the number that
     /// `naming` returns, which is always the same function.
     void foretell_window(std::uint64_t limit, const WindowAllowance& allowance, LimitNaming naming);
-    /// Notes the level that a rate had at that time, for a record that is made later. Limits are
+    /// Notes the level that a rate had at a time, for a record that is made later. Limits are
     /// known by the number that `naming` returns, which is always the same function. The record
     /// begins with what is left of it. What the engine reads as this process's own counts and level
     /// does not contain it.
-    void foretell_level(std::uint64_t limit, double level, Instant at, LimitNaming naming);
+    void foretell_level(std::uint64_t limit, const ToldLevel& told, LimitNaming naming);
     /// Whether the bucket of this rate of fleet scope takes longer than that to drain when it is
     /// full. False if the reference is stale.
     [[nodiscard]] bool drains_slowly(LimitRef limit, Duration longer) const;

@@ -7,9 +7,9 @@
 // tell it to the fleet as weight that this process has admitted, so it asks here how much of a
 // record's level that still is.
 //
-// Thread-safety: every function needs the creation lock (InstanceStore::lock), except any().
-// Ownership: it owns its tables. Bounds: at most kMost levels wait for their limits, and as many
-// records are remembered that began with one.
+// Thread-safety: every function needs the creation lock (InstanceStore::lock), except holds_none().
+// Ownership: it owns its tables, and drops them when every level in them has drained. Bounds: at
+// most kMost levels wait for their limits, and as many records are remembered that began with one.
 
 #include <algorithm>
 #include <atomic>
@@ -28,26 +28,28 @@ class ToldLevels {
   public:
     static constexpr std::size_t kMost = std::size_t{1} << 17;
 
-    /// Whether a level waits for its limit, or a record began with one that may not have drained.
-    [[nodiscard]] bool any() const { return any_.load(std::memory_order_relaxed); }
-    /// Notes the level that a limit, which is known by this number, had at that time. `naming` is
-    /// always the same function.
-    void tell(std::uint64_t limit, double level, Instant at, LimitNaming naming) {
-        WEIR_ASSERT(limit != 0 && level >= 0);
+    /// Whether no level waits for its limit, and no record began with one that may not have
+    /// drained.
+    [[nodiscard]] bool holds_none() const { return !holds_.load(std::memory_order_relaxed); }
+    /// Notes the level of a limit, which is known by this number. `naming` is always the same
+    /// function.
+    void tell(std::uint64_t limit, const ToldLevel& told, LimitNaming naming) {
+        WEIR_ASSERT(limit != 0 && told.level >= 0 && told.rate > 0);
         WEIR_ASSERT(naming != nullptr && (naming_ == nullptr || naming_ == naming));
         naming_ = naming;
-        Told* const known = told_.contains(limit) ? &told_[limit] : nullptr;
-        if (known != nullptr && known->level >= level) {
+        const auto known = told_.find(limit);
+        if (known != told_.end() && known->second.level >= told.level) {
             return;  // it was told twice, once with what was counted later
         }
-        if (known != nullptr || told_.size() < kMost) {
-            told_[limit] = {level, at, 0};
-            any_.store(true, std::memory_order_relaxed);
+        if (known != told_.end() || told_.size() < kMost) {
+            told_[limit] = {told.level, told.at, 0};
+            hold_until(told.at, told.level, told.rate);
         }
     }
     /// What is left of the level that was told of this limit of the instance with that name, at
     /// most what its bucket holds. The next call returns 0.
     [[nodiscard]] double take(std::string_view name, const CompiledLimit& limit, Instant now) {
+        drop_drained(now);
         if (told_.empty()) {
             return 0;
         }
@@ -57,20 +59,21 @@ class ToldLevels {
         }
         const double left = left_of(known->second, limit.parameters.rate, now);
         told_.erase(known);
-        note_any();
+        note_empty();
         return std::min(left, ceiling(limit.parameters, 1, 0));
     }
     /// The limit with this record, of the instance with this generation, has begun with that level.
-    void begun(std::uint32_t record, std::uint32_t generation, double level, Instant now) {
-        WEIR_ASSERT(record != 0 && level >= 0);
+    void begun(std::uint32_t record, std::uint32_t generation, const ToldLevel& with) {
+        WEIR_ASSERT(record != 0 && with.level >= 0);
         if (begun_.size() < kMost || begun_.contains(record)) {
-            begun_[record] = {level, now, generation};
-            any_.store(true, std::memory_order_relaxed);
+            begun_[record] = {with.level, with.at, generation};
+            hold_until(with.at, with.level, with.rate);
         }
     }
     /// How much of the record's level is still what it began with. `rate`: of the limit.
     [[nodiscard]] double left(std::uint32_t record, std::uint32_t generation, double rate,
                               Instant now) {
+        drop_drained(now);
         const auto known = begun_.find(record);
         if (known == begun_.end()) {
             return 0;
@@ -79,7 +82,7 @@ class ToldLevels {
             known->second.generation == generation ? left_of(known->second, rate, now) : 0;
         if (left <= 0) {
             begun_.erase(known);
-            note_any();
+            note_empty();
         }
         return left;
     }
@@ -95,15 +98,30 @@ class ToldLevels {
         const double seconds = std::max(0.0, to_seconds(now - told.at));
         return std::max(0.0, told.level - rate * seconds);
     }
-    void note_any() {
-        any_.store(!told_.empty() || !begun_.empty(), std::memory_order_relaxed);
+    void hold_until(Instant at, double level, double rate) {
+        constexpr double kLongest = 400.0 * 24 * 3600;  // more than any period
+        const double seconds = rate > 0 ? std::min(kLongest, level / rate) : kLongest;
+        drained_at_ = std::max(drained_at_, at + from_seconds(seconds));
+        holds_.store(true, std::memory_order_relaxed);
+    }
+    /// Levels of limits that nobody uses any more would else be asked about for ever.
+    void drop_drained(Instant now) {
+        if (now > drained_at_) {
+            told_ = {};
+            begun_ = {};
+            note_empty();
+        }
+    }
+    void note_empty() {
+        holds_.store(!told_.empty() || !begun_.empty(), std::memory_order_relaxed);
         WEIR_ASSERT(begun_.size() <= kMost && told_.size() <= kMost);
     }
 
     std::unordered_map<std::uint64_t, Told> told_;   // by the number of the limit
     std::unordered_map<std::uint32_t, Told> begun_;  // by the record
     LimitNaming naming_ = nullptr;
-    std::atomic<bool> any_{false};
+    Instant drained_at_{};  // nothing is left of any level from then on
+    std::atomic<bool> holds_{false};
 };
 
 }  // namespace weir::limiter

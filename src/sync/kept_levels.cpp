@@ -186,8 +186,10 @@ void KeptLevels::read(ByteSpan block, Instant now, Duration unix_now) {
 void KeptLevels::foretell() {
     for (const UnclaimedLevel& each : waiting_) {
         WEIR_ASSERT(each.kept.whole() > 0);
-        limiter_.foretell_level(number_of_rate_key(each.kept.key), each.kept.whole(), each.at,
-                                &number_of_rate);
+        limiter_.foretell_level(
+            number_of_rate_key(each.kept.key),
+            {.level = each.kept.whole(), .rate = each.kept.parameters.rate, .at = each.at},
+            &number_of_rate);
     }
 }
 
@@ -225,6 +227,9 @@ bool KeptLevels::settle(const KeptLevel& kept, Instant now, const membership::Ow
     const membership::Shard shard = membership::shard_of(kept.key.quota);
     const bool is_owner = owner_.owns(shard);
     if (is_owner) {
+        if (!sink.has_room_to_publish(false)) {
+            return false;  // what would wake is told to the other owners
+        }
         owner_.restore(kept, now, sink);
     }
     const membership::OwnerList& list = owners.of(shard);

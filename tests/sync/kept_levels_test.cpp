@@ -231,6 +231,33 @@ TEST_CASE("levels that cannot be are passed over, and blocks that are cut off ar
     CHECK(process.levels.refused() == 4);
 }
 
+TEST_CASE("whatever is in a block, no level is above a full bucket") {
+    LoneProcess process;
+    Random random(11);
+    const std::vector<std::byte> good =
+        block_of_levels(process.unix_now(), {some_level(), some_level(), some_level()});
+    for (int i = 0; i < 3000; ++i) {
+        std::vector<std::byte> altered = good;
+        for (std::uint64_t changes = 1 + random.below(4); changes > 0; --changes) {
+            altered[random.below(altered.size())] = static_cast<std::byte>(random.below(256));
+        }
+        process.levels.read(altered, process.now, process.unix_now());
+    }
+    CHECK(process.levels.refused() > 1000);
+    CHECK(process.levels.taken() > 1000);
+    process.levels.foretell();
+    for (const auto& block : process.written(65'000)) {
+        ByteReader reader(block);
+        (void)reader.varint();
+        while (reader.remaining() > 0) {
+            const KeptLevel kept = decode_kept_level(reader);
+            REQUIRE(reader.ok());
+            CHECK(plausible(kept));
+            CHECK(kept.whole() <= limiter::ceiling(kept.parameters, 1, 0));
+        }
+    }
+}
+
 TEST_CASE("when there are too many levels the emptiest are left out") {
     LoneProcess process;
     Blocks blocks;
