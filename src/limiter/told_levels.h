@@ -8,7 +8,7 @@
 // record's level that still is.
 //
 // Thread-safety: every function needs the creation lock (InstanceStore::lock), except holds_none().
-// Ownership: it owns its tables, and drops them when every level in them has drained. Bounds: at
+// Ownership: it owns its tables, and drops what is in them when every level has drained. Bounds: at
 // most kMost levels wait for their limits, and as many records are remembered that began with one.
 
 #include <algorithm>
@@ -27,6 +27,7 @@ namespace weir::limiter {
 class ToldLevels {
   public:
     static constexpr std::size_t kMost = std::size_t{1} << 17;
+    static constexpr std::size_t kDroppedAtOnce = 64;
 
     /// Whether no level waits for its limit, and no record began with one that may not have
     /// drained.
@@ -49,7 +50,6 @@ class ToldLevels {
     /// What is left of the level that was told of this limit of the instance with that name, at
     /// most what its bucket holds. The next call returns 0.
     [[nodiscard]] double take(std::string_view name, const CompiledLimit& limit, Instant now) {
-        drop_drained(now);
         if (told_.empty()) {
             return 0;
         }
@@ -104,13 +104,19 @@ class ToldLevels {
         drained_at_ = std::max(drained_at_, at + from_seconds(seconds));
         holds_.store(true, std::memory_order_relaxed);
     }
-    /// Levels of limits that nobody uses any more would else be asked about for ever.
+    /// Levels of limits that nobody uses any more would else be asked about for ever. A few in each
+    /// call, because workers wait for the lock.
     void drop_drained(Instant now) {
-        if (now > drained_at_) {
-            told_ = {};
-            begun_ = {};
-            note_empty();
+        if (now <= drained_at_) {
+            return;
         }
+        for (std::size_t i = 0; i < kDroppedAtOnce && !told_.empty(); ++i) {
+            told_.erase(told_.begin());
+        }
+        for (std::size_t i = 0; i < kDroppedAtOnce && !begun_.empty(); ++i) {
+            begun_.erase(begun_.begin());
+        }
+        note_empty();
     }
     void note_empty() {
         holds_.store(!told_.empty() || !begun_.empty(), std::memory_order_relaxed);

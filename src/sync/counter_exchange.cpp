@@ -189,6 +189,8 @@ void CounterExchange::follow(std::span<const membership::MembershipEvent> events
         follow(event);
         window_owner_.members_changed();
     }
+    owner_.expect_no_more(lost_, now);
+    lost_.clear();
     follow_owners();
 }
 
@@ -197,7 +199,7 @@ void CounterExchange::lose(const gossip::MemberId& member) {
     delta_messages_.forget(member);
     quiet_messages_.forget(member);
     quiet_answers_.forget(member);
-    owner_.expect_no_more(silence_.number(member, now_), now_);
+    lost_.push_back(silence_.number(member, now_));
 }
 
 void CounterExchange::follow(const membership::MembershipEvent& event) {
@@ -220,7 +222,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             quiet_messages_.clear();
             quiet_answers_.clear();
             silence_.gone(self_, now_);  // our former incarnation
-            owner_.expect_no_more(self_number_, now_);
+            lost_.push_back(self_number_);
             self_ = event.member;
             owners_moved_ = true;
             self_number_ = silence_.number(self_, now_);

@@ -198,6 +198,7 @@ class CounterExchange final : public DeltaSink,
     void refuse_leap(MemberNumber sender);
 
     void report();
+    /// Nothing is sent to this member any more, and nothing expected of it.
     void lose(const gossip::MemberId& member);
     void follow(const membership::MembershipEvent& event);
     void follow_owners();
@@ -255,6 +256,7 @@ class CounterExchange final : public DeltaSink,
     bool has_seeds_ = false;
     std::optional<Instant> started_;
     bool owners_moved_ = true;             // since windows followed them last
+    std::vector<MemberNumber> lost_;       // by the events that are being followed
     std::optional<Instant> others_since_;  // when this member first had heard others
     HotTable hot_;
     DeltaMessages delta_messages_;

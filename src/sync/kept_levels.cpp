@@ -228,9 +228,9 @@ bool KeptLevels::settle(const KeptLevel& kept, Instant now, const membership::Ow
     const bool is_owner = owner_.owns(shard);
     if (is_owner) {
         if (!sink.has_room_to_publish(false)) {
-            return false;  // what would wake is told to the other owners
+            return false;  // if the limit wakes by it, the other owners have to be told
         }
-        owner_.restore(kept, now, sink);
+        owner_.restore(kept, HandedBy::own_snapshot, now, sink);
     }
     const membership::OwnerList& list = owners.of(shard);
     for (const gossip::MemberId& owner : list) {

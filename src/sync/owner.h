@@ -57,7 +57,7 @@ class Owner {
     void receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
                  Instant now, OwnerSink& sink);
     /// Takes in what an origin tells of a quiet limit. False when it is not taken in, because this
-    /// member does not own the limit or the limit is awake; then it must not be confirmed.
+    /// member is not the limit's first owner or the limit is awake; then it must not be confirmed.
     [[nodiscard]] bool receive_quiet(const gossip::MemberId& from, MemberNumber number,
                                      const QuietEntry& entry, Instant now, OwnerSink& sink);
     void set_shares(double shares) { quiet_.set_shares(shares); }
@@ -78,7 +78,7 @@ class Owner {
     void raise(const KeptLevel& kept, Instant now);
     /// The same, and what was told of it while it was quiet, if this member is the first owner. To
     /// be called when other owners have had the time to hand over what they know.
-    void restore(const KeptLevel& read, Instant now, OwnerSink& sink);
+    void restore(const KeptLevel& read, HandedBy who, Instant now, OwnerSink& sink);
     /// The same, as another member has read it.
     void take_kept(const QuietOrder& order, MemberNumber from, Instant now, OwnerSink& sink);
     /// Sends the publications that wait for a datagram to this user. To be called when one is sent
@@ -102,8 +102,10 @@ class Owner {
     void refresh_parameters(Instant now);
     /// These members are gone for so long that their cells are of no use any more.
     void forget(const std::vector<MemberNumber>& members);
-    /// The member does not go on with what it told of quiet limits.
-    void expect_no_more(MemberNumber member, Instant now) { quiet_.expect_no_more(member, now); }
+    /// These members do not go on with what they told of quiet limits.
+    void expect_no_more(const std::vector<MemberNumber>& members, Instant now) {
+        quiet_.expect_no_more(members, now);
+    }
     void tick(Instant now, OwnerSink& sink);
 
     /// The hottest shedding limits, as rumours.

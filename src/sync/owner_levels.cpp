@@ -128,7 +128,7 @@ KeptLevel Owner::bounded(KeptLevel kept) const {
     return kept;
 }
 
-void Owner::restore(const KeptLevel& read, Instant now, OwnerSink& sink) {
+void Owner::restore(const KeptLevel& read, HandedBy who, Instant now, OwnerSink& sink) {
     const KeptLevel kept = bounded(read);
     raise(kept, now);
     const membership::Shard shard = membership::shard_of(kept.key.quota);
@@ -155,7 +155,7 @@ void Owner::restore(const KeptLevel& read, Instant now, OwnerSink& sink) {
         return;
     }
     QuietTold* told = quiet_.take_over(
-        {.key = kept.key, .kind = OrderKind::hand_over, .level = full, .sum = sum}, now);
+        {.key = kept.key, .kind = OrderKind::hand_over, .level = full, .sum = sum}, who, now);
     if (told != nullptr) {
         ++level_news_;
         told->rate = told->rate > 0 ? told->rate : kept.parameters.rate;
@@ -201,7 +201,7 @@ void Owner::take_kept(const QuietOrder& order, MemberNumber from, Instant now, O
             return;
         }
     }
-    restore(kept, now, sink);
+    restore(kept, HandedBy::other_snapshot, now, sink);
     OwnedLimit* const limit = limits_.find(order.key);
     if (limit != nullptr && !limit->parameters) {
         limit->asks_left = kNameAsks;

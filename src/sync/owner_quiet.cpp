@@ -44,9 +44,17 @@ bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
                                  : order_one(from, number, entry, now, sink);
         }
     }
-    const QuietTold* told = quiet_.receive(number, entry, now);
+    if (!is_first(membership::shard_of(entry.key.quota))) {
+        // What is taken in by who has handed over already, nobody would hand over.
+        ++statistics_.refused_not_owner;
+        return false;
+    }
+    QuietTold* told = quiet_.receive(number, entry, now);
     if (told == nullptr) {
         return false;  // no room: who is not answered makes the limit an awake one
+    }
+    if (QuietCell* cell = silence_.is_gone(number) ? told->find(number) : nullptr) {
+        cell->steady = cell->rate = 0;  // last words that came late
     }
     // Who hands over does not say which rate the limit has.
     level_news_ += told->rate <= 0 || is_long({.rate = told->rate, .low = told->low}) ? 1U : 0U;
@@ -54,8 +62,7 @@ bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
     if (told->rate > 0 && has_to_wake(told->low, told->bound() + level, told->rates(now))) {
         wake_quiet(entry.key, now, sink);
     }
-    // Who is not the first owner, or not any more, hands nothing over.
-    return is_first(membership::shard_of(entry.key.quota));
+    return true;
 }
 
 bool Owner::is_first(membership::Shard shard) const {
@@ -231,7 +238,7 @@ void Owner::take_over(const QuietOrder& order, Instant now, OwnerSink& sink) {
             return;
         }
     }
-    const QuietTold* told = quiet_.take_over(order, now);
+    const QuietTold* told = quiet_.take_over(order, HandedBy::former_owner, now);
     if (told == nullptr) {
         return;
     }

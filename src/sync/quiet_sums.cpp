@@ -13,7 +13,7 @@ namespace {
 
 /// Rates that were told longer ago do not count any more.
 constexpr Duration kRatesLast = std::chrono::seconds(1);
-/// The former first owner hands over within this time after the first origin has told here.
+/// The former first owner hands over within this time after the sums have begun here.
 constexpr Duration kHandsOverWithin = std::chrono::seconds(1);
 /// Over this time the load is averaged that an origin's entries show.
 constexpr double kSteadySeconds = 5;
@@ -112,7 +112,7 @@ double QuietTold::level() const {
     double untold = 0;
     for (const QuietCell& cell : cells) {
         // What does not drain at the full rate meanwhile, the origin begins its run with.
-        const double drains = rate * to_seconds(sum.at - cell.told_at);
+        const double drains = rate * std::max(0.0, to_seconds(sum.at - cell.told_at));
         const double counts = std::min(cell.expected, drains);
         const double chance = kUncertainRequests + kUncertainDeviations * std::sqrt(counts);
         untold += cell.expected - counts + std::min(counts, chance);
@@ -176,7 +176,7 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
     if ((known && entry.admitted < cell->admitted) || is_late(*cell, entry, now)) {
         return told;  // older than what is known
     }
-    // At first sight all that no owner has confirmed is new.
+    // At first sight all is new that was not confirmed here.
     const double increase = known ? entry.admitted - cell->admitted : entry.untold;
     WEIR_ASSERT(increase >= 0);
     told->sum.sum += std::min(increase, entry.untold);
@@ -210,7 +210,7 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
     return told;
 }
 
-QuietTold* QuietSums::take_over(const QuietOrder& order, Instant now) {
+QuietTold* QuietSums::take_over(const QuietOrder& order, HandedBy who, Instant now) {
     QuietTold* told = obtain(order.key, now);
     if (told == nullptr) {
         return nullptr;
@@ -218,10 +218,13 @@ QuietTold* QuietSums::take_over(const QuietOrder& order, Instant now) {
     told->advance(shares_, now);
     told->begin_if_empty(now);
     told->told_at = now;
-    // What origins have told just now is not in it. Later, or a second time, it may well be.
-    const bool adds = !told->handed_over && now - told->began_at <= kHandsOverWithin;
+    // What origins have told just now is not in it, and what they have told since a restart is not
+    // in this member's own snapshot. Later, or a second time, it may well be.
+    const bool lately = now - told->began_at <= kHandsOverWithin;
+    const bool adds = !told->handed_over &&
+                      (who == HandedBy::own_snapshot || (who == HandedBy::former_owner && lately));
     const QuietSum before = adds ? told->handed : QuietSum{};
-    told->handed_over = true;
+    told->handed_over = told->handed_over || who != HandedBy::other_snapshot;
     told->handed.sum = std::max(told->handed.sum, order.sum + before.sum);
     told->handed.full = std::max(told->handed.full, order.level + before.full);
     told->handed.reckoned = std::max(told->handed.reckoned, order.level + before.reckoned);
@@ -315,12 +318,17 @@ void QuietSums::drop_shard(membership::Shard shard) {
     }
 }
 
-void QuietSums::expect_no_more(MemberNumber member, Instant now) {
-    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-        QuietCell* cell = used_[slot] ? slots_[slot].find(member) : nullptr;
-        if (cell != nullptr && cell->steady > 0) {
-            slots_[slot].advance(shares_, now);
-            cell->steady = 0;
+void QuietSums::expect_no_more(const std::vector<MemberNumber>& members, Instant now) {
+    if (members.empty()) {
+        return;
+    }
+    for (QuietTold& told : slots_) {
+        for (QuietCell& cell : told.cells) {
+            if (cell.steady > 0 &&
+                std::find(members.begin(), members.end(), cell.member) != members.end()) {
+                told.advance(shares_, now);
+                cell.steady = 0;
+            }
         }
     }
 }

@@ -22,6 +22,13 @@
 
 namespace weir::sync {
 
+/// Who hands sums over.
+enum class HandedBy : std::uint8_t {
+    former_owner,    ///< the former first owner
+    own_snapshot,    ///< this member, before it was restarted
+    other_snapshot,  ///< another member, which may have been an owner before it was restarted
+};
+
 /// What one origin has told of a quiet limit.
 struct QuietCell {
     MemberNumber member = 0;
@@ -94,9 +101,9 @@ class QuietSums {
     /// Takes the entry into its origin's cell and into the sum. nullptr when there is no room for
     /// it.
     [[nodiscard]] QuietTold* receive(MemberNumber from, const QuietEntry& entry, Instant now);
-    /// Takes what the former first owner of a limit hands over. To take it twice changes nothing.
-    /// nullptr when there is no room.
-    QuietTold* take_over(const QuietOrder& order, Instant now);
+    /// Takes what the former first owner of a limit hands over, or what a snapshot has of it. To
+    /// take it twice changes nothing. nullptr when there is no room.
+    QuietTold* take_over(const QuietOrder& order, HandedBy who, Instant now);
     /// Visits the limits of some shards, a bit each, brought to `now`.
     template <class Visit>
     void for_each_in_shards(std::uint16_t shards, Instant now, Visit visit) {
@@ -129,8 +136,8 @@ class QuietSums {
     void remove(const LimitKey& key);
     /// The shard is not owned here any more.
     void drop_shard(membership::Shard shard);
-    /// The member is gone. What it is expected to have admitted up to now goes on counting.
-    void expect_no_more(MemberNumber member, Instant now);
+    /// These members are gone. What they are expected to have admitted up to now goes on counting.
+    void expect_no_more(const std::vector<MemberNumber>& members, Instant now);
     /// These members are gone for good.
     void forget(const std::vector<MemberNumber>& members);
     /// Forgets what has drained and was not told of for long, a bounded part in each call.

@@ -195,6 +195,11 @@ void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double adm
         return;
     }
     QuietLimit& limit = slots_[known->second];
+    if (admitted > limit.sent) {
+        // It was told before another member was the first owner for a while.
+        acknowledge_former(key, run, admitted, now);
+        return;
+    }
     limit.share.advance(limit.rate, shares(), now);
     limit.share.acknowledge(admitted);
     WEIR_ASSERT(limit.share.acknowledged <= limit.share.admitted);
@@ -216,9 +221,13 @@ void QuietLimits::acknowledge_former(const LimitKey& key, std::uint32_t run, dou
     if (known == by_key_.end() || slots_[known->second].run != run) {
         return;
     }
-    QuietShare& share = slots_[known->second].share;
-    share.advance(slots_[known->second].rate, shares(), now);
-    share.acknowledge_former(admitted);
+    QuietLimit& limit = slots_[known->second];
+    limit.share.advance(limit.rate, shares(), now);
+    limit.share.acknowledge_former(admitted);
+    if (!limit.known && limit.sent == 0) {
+        limit.tries = 0;  // the new owner need not wait any longer
+        due_.add(known->second, next_round(now));
+    }
 }
 
 void QuietLimits::owners_changed(std::uint16_t shards, Instant now) {
@@ -230,7 +239,8 @@ void QuietLimits::owners_changed(std::uint16_t shards, Instant now) {
         limit.share.advance(limit.rate, shares(), now);
         limit.share.begin_anew();
         limit.known = false;
-        limit.tries = 0;
+        // What is under way the former owner may confirm in a moment, and hand over.
+        limit.tries = std::min<std::uint8_t>(limit.tries, 1);
         limit.sent = 0;
         due_.remove(slot);
         // What may matter by now is told at once, and the rest so that not all comes together.

@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(Keeper, "a level is raised to what was kept, and drains from t
     owner.raise(kept(40), now);
     CHECK(level() == plus_minus(60, 0.01));
     CHECK(owner.level_news() == news + 1);
-    owner.restore(kept(60), now, *this);
+    owner.restore(kept(60), HandedBy::own_snapshot, now, *this);
     CHECK(level() == plus_minus(60, 0.01));
     CHECK(orders.empty());
     pass(1000s, 1s);
@@ -94,10 +94,10 @@ TEST_CASE_FIXTURE(Keeper, "no level is raised above the ceiling") {
 }
 
 TEST_CASE_FIXTURE(Keeper, "what was told of a quiet limit counts when new weight wakes it") {
-    owner.restore(kept(0, 40), now, *this);
+    owner.restore(kept(0, 40), HandedBy::own_snapshot, now, *this);
     CHECK(owner.find(key) == nullptr);
     CHECK(whole() == plus_minus(40, 0.01));
-    owner.restore(kept(0, 40), now, *this);
+    owner.restore(kept(0, 40), HandedBy::own_snapshot, now, *this);
     CHECK(whole() == plus_minus(40, 0.01));
     pass(2s);
     tell(5, 15, 15);
@@ -107,21 +107,21 @@ TEST_CASE_FIXTURE(Keeper, "what was told of a quiet limit counts when new weight
 
 TEST_CASE_FIXTURE(Keeper, "what was counted since the file was written is not told a second time") {
     owner.raise(kept(70), now);
-    owner.restore(kept(20, 40), now, *this);
+    owner.restore(kept(20, 40), HandedBy::own_snapshot, now, *this);
     CHECK(level() == plus_minus(70, 0.01));
     CHECK(whole() == plus_minus(70, 0.01));
     CHECK(orders.empty());
 }
 
 TEST_CASE_FIXTURE(Keeper, "what another owner has counted was told here, and is counted once") {
-    owner.restore(kept(0, 40), now, *this);
+    owner.restore(kept(0, 40), HandedBy::own_snapshot, now, *this);
     owner.take_kept(order_of(kept(60)), silence.number(member(1), now), now, *this);
     CHECK(level() == plus_minus(60, 0.01));
     CHECK(whole() == plus_minus(60, 0.01));
 }
 
 TEST_CASE_FIXTURE(Keeper, "a quiet limit that would wake has its level at all owners, once") {
-    owner.restore(kept(30, 40), now, *this);
+    owner.restore(kept(30, 40), HandedBy::own_snapshot, now, *this);
     CHECK(level() == plus_minus(70, 0.01));
     CHECK(whole() == plus_minus(70, 0.01));
     REQUIRE(orders.size() == 2);
@@ -135,7 +135,7 @@ TEST_CASE_FIXTURE(Keeper, "a quiet limit that would wake has its level at all ow
 
 TEST_CASE("an owner that is not the first one takes only what was counted") {
     Keeper second(1);
-    second.owner.restore(second.kept(30, 40), second.now, second);
+    second.owner.restore(second.kept(30, 40), HandedBy::own_snapshot, second.now, second);
     CHECK(second.level() == plus_minus(30, 0.01));
     CHECK(second.whole() == plus_minus(30, 0.01));
 }

@@ -103,7 +103,30 @@ TEST_CASE_FIXTURE(Fixture, "only the first owner confirms, and it hands over wha
     owner.shard_changed({.shard = shard, .before = before, .after = after}, now, *this);
     REQUIRE(ordered(1, OrderKind::hand_over).size() == 1);
     CHECK(ordered(1, OrderKind::hand_over)[0].level == plus_minus(20, 0.01));
-    CHECK_FALSE(tell(kOrigin, entry(25, 5)));
+    CHECK_FALSE(tell(kOrigin, entry(80, 60)));
+    CHECK(owner.find(key) == nullptr);  // nor is it taken in
+    owner.shard_changed({.shard = shard, .before = after, .after = before}, now, *this);
+    QuietEntry again = entry(80, 80);
+    again.fresh = 0;
+    CHECK(tell(kOrigin, again));
+    REQUIRE(owner.find(key) != nullptr);
+    CHECK(level() == plus_minus(80, 0.01));
+}
+
+TEST_CASE_FIXTURE(Fixture, "last words that come after a goodbye are counted, and expect nothing") {
+    parameters.rate = 1;
+    owner.refresh_parameters(now);
+    QuietEntry last = entry(10, 10);
+    last.limit_rate = 1;
+    last.rate = 10;
+    silence.gone(member(kOrigin), now);
+    CHECK(tell(kOrigin, last));
+    pass(30s);
+    CHECK(tell(kOther, entry(41, 41)));
+    CHECK(owner.find(key) == nullptr);  // 10 have drained at half the rate
+    CHECK(tell(kOther, entry(60, 60)));
+    REQUIRE(owner.find(key) != nullptr);
+    CHECK(level() == plus_minus(60, 0.01));
 }
 
 TEST_CASE_FIXTURE(Fixture,
