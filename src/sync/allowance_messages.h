@@ -16,8 +16,8 @@ namespace weir::sync {
 /// What an origin says of a limit. All counts are whole requests.
 struct AllowanceReport {
     LimitKey key;
-    /// Each next one of an origin is larger by 1. An origin takes no grant that answers an earlier
-    /// one, so each report overtakes the grants before it.
+    /// Counts the origin's reports of this limit, with 1 after 65,535, because 0 stands for none.
+    /// An origin takes no grant that answers an earlier report than its last one.
     std::uint16_t number = 0;
     /// An owner has told the origin its allowance; else it has an equal part.
     bool told = false;
@@ -47,7 +47,7 @@ struct AllowanceGrant {
 
 void encode(ByteWriter& writer, const AllowanceReport& report);
 void encode(ByteWriter& writer, const AllowanceGrant& grant);
-/// Of an entry about a limit of another kind nothing but the key is read.
+/// An entry about a limit of another kind is consumed whole, but only its key is decoded.
 [[nodiscard]] AllowanceReport decode_allowance_report(ByteReader& reader);
 [[nodiscard]] AllowanceGrant decode_allowance_grant(ByteReader& reader);
 [[nodiscard]] bool plausible(const AllowanceReport& report);

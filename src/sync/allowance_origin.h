@@ -1,17 +1,18 @@
 #pragma once
 // How this member gets its part of the limits of requests in flight that the fleet shares. As long
 // as it needs no more than an equal part of a limit, it says nothing, but it knows what is in
-// flight, so that it can tell an owner that asks. When it refuses a request for
-// want of room, or soon would, it reports to the first owner of the limit what is in flight and
-// what it wants, and the owner grants it an allowance. Until the owner lets it go it then reports
-// every change that matters to others, and keeps the allowance when the owner does not answer.
+// flight, so that it can tell an owner that asks. When it refuses a request for want of room, or
+// soon would, it reports to the first owner of the limit what is in flight and what it wants, and
+// the owner grants it an allowance. Until the owner lets it go it then reports every change that
+// matters to others. When the owner does not answer, it keeps the allowance for 15 s, and then has
+// an equal part again.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its table; borrows limiter
 // and statistics.
 // Invariants: the table has at most kMostLimits limits; beyond that it keeps those whose allowances
-// are told or that are in use. Every limit that was used has a place there as long as its record
-// lives, so that what an owner tells of it holds from the next request on. At rest nothing is due
-// for it.
+// are told or that are in use, and a limit without a place has an equal part. While there is room,
+// every limit that was used has a place as long as its record lives, so that what an owner tells of
+// it holds from the next request on. At rest nothing is due for it.
 
 #include <array>
 #include <cstdint>
@@ -40,7 +41,8 @@ class AllowanceSink {
 class AllowanceOrigin {
   public:
     static constexpr std::size_t kMostLimits = std::size_t{1} << 16;
-    /// How often an origin reports at least a limit that the owner has told it an allowance of.
+    /// A limit with a granted allowance is reported at least this often, and seldomer while nothing
+    /// of it is in flight or wanted here.
     static constexpr Duration kKeepAlive = std::chrono::seconds(1);
     static constexpr Duration kKeepAliveAtRest = std::chrono::seconds(4);
 
@@ -56,7 +58,7 @@ class AllowanceOrigin {
 
     /// The limits that have a record here, or whose allowance an owner has told.
     [[nodiscard]] std::size_t size() const { return limits_.size(); }
-    /// Those of the latter.
+    /// Of these, the number of limits whose allowance an owner has told.
     [[nodiscard]] std::size_t told() const { return told_; }
 
   private:

@@ -13,7 +13,8 @@
 
 namespace weir::sync {
 
-/// The window of the quick estimate of an offered rate, in seconds.
+/// The time constant, in seconds, of the quick estimate of an offered rate that SyncedLimit and
+/// QuietLimits keep. FallingRate does not use it.
 inline constexpr double kQuickWindow = 0.1;
 
 class FallingRate {
@@ -25,8 +26,10 @@ class FallingRate {
         next_ = (next_ + 1) % notes_.size();
         notes_[next_] = {at, weight};
     }
-    /// The rate of requests of weight 1 in the last 50 or 100 ms, where it is below `mean` by more
-    /// than chance allows. Nothing if it is not, or if it is not known for so long.
+    /// The rate over the last 50 or 100 ms (up to twice as long if notes are sparse), if it is
+    /// below `mean` by more than chance allows. Nothing otherwise, also if the notes do not reach
+    /// back so far. To be asked only if all requests have weight 1: a few heavy ones that are
+    /// missing look like a fall.
     [[nodiscard]] std::optional<double> fallen(double mean, Instant now) const {
         for (const Duration window : {kShortest, 2 * kShortest}) {
             double weight = 0;

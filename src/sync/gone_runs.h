@@ -1,6 +1,7 @@
 #pragma once
-// What an owner knows of one window that runs of members which are gone have admitted. A run is one
-// process from its start to its end, known by a random number. Its count stays by itself until the
+// What the runs of members that are gone have admitted in one window, as far as an owner knows. A
+// run is here one process from its start to its end, known by a random number of 64 bits, and not a
+// run of a CounterCell, of which a process may have several. Its count stays by itself until the
 // window ends, because other owners, and files of owners that are down, may tell of the same run
 // again, and a sum would count it twice. There can be many: each restart of each sidecar in a month
 // adds one. So a count takes 32 bytes, their sum is kept, and those that all other owners have
@@ -8,7 +9,7 @@
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its counts.
 // Invariants: the counts are ordered by run, and there are at most kMost. admitted() is their sum,
-// and untold() the number of those that an owner which has to note them has not noted.
+// at most 2^62, and untold() the number of counts that some other owner has still to note.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +36,7 @@ class GoneRuns {
     /// `full`: there is no room for it.
     enum class Taken : std::uint8_t { news, known, full };
     Taken take(std::uint64_t run, std::uint64_t number, std::uint64_t admitted);
-    /// The run is not gone. False if it was not known to be.
+    /// Removes the count of a run whose process turned out to live. False if there was none.
     bool remove(std::uint64_t run);
     void clear();
 
@@ -50,8 +51,8 @@ class GoneRuns {
     /// At most 2^62: a count that a peer tells can be false and huge.
     [[nodiscard]] std::uint64_t admitted() const;
     [[nodiscard]] const std::vector<GoneRun>& counts() const { return counts_; }
-    /// Calls visit(count, owners) for each that these owners have not noted yet, until it returns
-    /// false.
+    /// Calls visit(count, owners) for each count that some owner has still to note, where `owners`
+    /// has the bits of those owners, until it returns false.
     template <class Visit>
     void for_each_untold(Visit visit) const {
         if (untold_ == 0) {

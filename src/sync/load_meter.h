@@ -21,7 +21,7 @@ class LoadMeter {
         WEIR_ASSERT(in >= in_ && out >= out_);
         WEIR_ASSERT(now > noted_);
         const std::uint64_t most = std::max(in - in_, out - out_);
-        // Ticks of a process that is often stopped are no measure of time.
+        // Ticks may be late, as in a container that is throttled, so the time that passed divides.
         const double seconds = to_seconds(now - noted_);
         in_ = in;
         out_ = out;

@@ -4,10 +4,10 @@
 // hand over before, and owners that are lost one after another leave others who know.
 //
 // A new owner is told by the others what was admitted before, which takes less than kStood, and so
-// does noticing that a member is lost. So those knew everything who last were the owners together
-// for kStood. If none of them lives any more, the shard is lost. When one of the lost ones is heard
-// again, as after a split, or somebody at its address shows that it knows what was admitted before,
-// nothing is lost.
+// does noticing that a member is lost. So the last owners that stood unchanged for kStood knew
+// everything. If none of them lives any more, and none has said goodbye, the shard is lost. When
+// one of the lost ones is heard again, as after a split, or somebody at its address shows that it
+// knows what was admitted before, nothing is lost.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its state, one for each
 // shard.
@@ -27,8 +27,8 @@ class LostOwners {
     static constexpr Duration kLookEvery = std::chrono::milliseconds(500);
 
     using IsLive = std::function<bool(const gossip::MemberId& member)>;
-    /// To be called with each tick; most calls do nothing. `is_live`: also of this member.
-    /// `second`: of the fleet's wall clock. Returns how many shards were lost.
+    /// To be called with each tick; most calls do nothing. `is_live` must know this member, too;
+    /// `second` is that of the fleet's wall clock. Returns how many shards this call found lost.
     std::size_t tick(Instant now, std::int64_t second, const membership::Owners& owners,
                      const IsLive& is_live);
     /// The member at this address has told what others had admitted, or is a process that was here
@@ -36,7 +36,8 @@ class LostOwners {
     void knows(const Endpoint& address);
     /// Whether any shard is lost.
     [[nodiscard]] bool any() const;
-    /// A member has said goodbye.
+    /// A member has said goodbye, so it has handed over. Shards whose last lasting owners it was
+    /// among do not become lost.
     void left(const gossip::MemberId& member);
     /// The second in which the owners of this shard were lost; 0 if they were not.
     [[nodiscard]] std::int64_t lost_at(membership::Shard shard) const {

@@ -21,16 +21,17 @@ namespace weir::sync {
 /// A rate below this (in typical requests a second) counts as no rate.
 inline constexpr double kQuietRate = 0.01;
 
-/// The origin's own counts at one instant, since its run began.
+/// What an origin knows of its own use of a limit at one instant. `admitted`, `refunded` and
+/// `offered` count from the beginning of its run.
 struct OriginCounts {
     double admitted = 0;
     double refunded = 0;
     double offered = 0;
     double rate = 0;
-    double open_time = 0;
+    double open_time = 0;  // the integral of 1 - p over time, by which admissions are predicted
     double heaviest = 0;
     double typical = 1;
-    double believed_level = 0;
+    double believed_level = 0;  // the level here, for an owner that has just begun
     bool shedding = false;
     Instant since{};  // the newest weight in it was admitted after this instant
     [[nodiscard]] double net() const { return admitted - refunded; }
@@ -41,8 +42,8 @@ struct OriginCounts {
 struct Thresholds {
     double admitted = 0;  // this origin's share of the error budget
     double offered = 0;
-    /// Of a limit that is not hot: below this, a change is reported only if it is more than chance.
-    /// 0 for a hot limit.
+    /// A change below this is reported only if it is more than chance. 0 for a limit that is hot,
+    /// that has a hard edge, or that has room for only a few requests of each origin.
     double calm = 0;
 };
 
@@ -53,11 +54,11 @@ struct Thresholds {
 [[nodiscard]] double calm_of(const limiter::LimitParameters& limit, double typical,
                              std::uint32_t origins);
 
-/// How urgently a delta has to be sent. `none`: not at all. `presence`: one of them when the owner
-/// would be told nothing for longer than the keep-alive. `together`: when deltas of other limits
-/// that are not hot are sent. `ride_along`: when any packet is sent to the owner. `must`: as soon
-/// as the interval between packets allows. `urgent`: without waiting for others to share the
-/// packet, because the load has leapt.
+/// How urgently a delta has to be sent. `none`: not at all. `presence`: only if the owner would
+/// else be told nothing for longer than the keep-alive; then one such delta is enough, whatever the
+/// limit. `together`: when deltas of other limits that are not hot are sent. `ride_along`: when any
+/// packet is sent to the owner. `must`: as soon as the interval between packets allows. `urgent`:
+/// without waiting for others to share the packet, because the load has leapt.
 enum class Need : std::uint8_t { none, presence, together, ride_along, must, urgent };
 
 class OwnerView {
@@ -78,8 +79,9 @@ class OwnerView {
     /// Whether the view stays right when the owner is not asked any more: it is believed, and the
     /// level in it only drains, because no other origin offers anything.
     [[nodiscard]] bool may_rest(const SyncSettings& settings, Instant now) const;
-    /// To be called when the owner is not asked any more. It is believed until it is asked in vain;
-    /// it tells of changes by itself.
+    /// To be called when the owner will not be asked for a while. The view is believed until a
+    /// later question stays unanswered, because the owner sends a publication when something
+    /// changes.
     void rest() { resting_ = true; }
     /// Remembers a delta that is being sent. `counts` must be quantised. `told_limits` is the
     /// number of limits that the owner is told of.
@@ -91,11 +93,11 @@ class OwnerView {
     /// Begins a new run, or the first run with a new owner: nothing is acknowledged yet.
     void begin_run(const OriginCounts& own, Instant run_began);
     /// To be called after this process was stopped: the owner is asked at once. Until it answers,
-    /// its last total is reckoned on for as long as a hold lasts, which is a better guess than an
-    /// empty bucket.
+    /// at most for the hold time, the model goes on from its last total, which is a better guess
+    /// than an empty bucket.
     void ask_anew();
-    /// Takes a rumour of membership gossip, which stands for the owner's total until the first one
-    /// comes.
+    /// Takes the level and the rate that a hint in membership gossip tells of a hot limit. They
+    /// stand for the owner's total until its first one comes.
     void rumour(const limiter::LimitParameters& limit, const HotEntry& hot, const OriginCounts& own,
                 Instant now);
 
@@ -113,7 +115,8 @@ class OwnerView {
     [[nodiscard]] bool filled() const { return filled_; }
     /// Whether the owner keeps the share of origins that are cut off from it.
     [[nodiscard]] bool held() const { return held_; }
-    /// Whether the owner knows all counts, and knows that the rate is 0.
+    /// Whether the owner has acknowledged all counts, and a rate of 0 or as good as 0 (kQuietRate).
+    /// It has nothing to do with quiet limits, of which there are no views.
     [[nodiscard]] bool quiet(const OriginCounts& own) const;
     [[nodiscard]] bool asked() const { return sent_at_.has_value(); }
     /// When the owner was last told or asked; only if it was.
@@ -133,7 +136,7 @@ class OwnerView {
     [[nodiscard]] double own_rate() const { return known_.rate; }
     [[nodiscard]] Duration round_trip() const { return round_trip_; }
     /// How old the owner's knowledge may be: the time since it was heard, plus the longest time
-    /// that its answers took lately.
+    /// that its answers took lately. To be called only if it was heard.
     [[nodiscard]] Duration staleness(Instant now) const { return now - *heard_ + answered_after_; }
     /// The age of the oldest weight that is not acknowledged.
     [[nodiscard]] Duration oldest_age(Instant now) const;

@@ -2,8 +2,9 @@
 // The origin's side of quiet limits: which limits in use here are so far below their limit that
 // nobody has to know of them in detail, and what of them is told to their first owners when
 // (quiet_share.h has the laws). A limit that must not be quiet any more is taken out and becomes a
-// SyncedLimit. Nothing here ticks for a limit for which nothing is due. Belongs to the control
-// thread. Borrows settings, limiter and statistics, and the ledger if there is one.
+// SyncedLimit. A tick looks at the limits for which something is due, and at a six-thousandth of
+// the others, to drop those that are not used any more. Belongs to the control thread. Borrows
+// settings, limiter and statistics, and the ledger if there is one.
 //
 // Invariants: there are at most maximum_quiet_limits entries; of one limit the Reporter has a
 // SyncedLimit, or this table has an entry, never both.
@@ -62,7 +63,7 @@ class QuietSink {
                                                   bool /*urgent*/) {
         return true;
     }
-    /// How long to wait for this owner's confirmation before anything is said to it again.
+    /// For how long at least an entry waits for this owner's confirmation before it is sent again.
     [[nodiscard]] virtual Duration quiet_answer_wait(const gossip::MemberId& /*owner*/) {
         return Duration::zero();
     }
@@ -81,7 +82,8 @@ class QuietLimits {
     /// Begins with a limit that was not used here lately. False when there is no room for it.
     bool meet(limiter::LimitRef ref, const LimitKey& key,
               const limiter::LimitParameters& parameters, Instant now);
-    /// Whether there is room for one limit more, which may have been made just now.
+    /// Whether one limit more can be added. When the table is full, it first drops an entry that is
+    /// not used, and of which the owner has been told everything.
     [[nodiscard]] bool has_room(Instant now);
     /// Begins with a limit that has been awake here; its owners know all that was counted. To be
     /// called when there is room for it.
@@ -95,12 +97,13 @@ class QuietLimits {
     /// whose share is full: all owners have to be asked.
     void tick(const membership::Owners& owners, Instant now, QuietSink& sink,
               std::vector<LimitKey>& has_to_wake);
-    /// The limit was to be taken out, and there was no room for it among those that are awake. It
-    /// stays, and from now on its owner is told so: else it would take nothing in.
+    /// The limit should wake, but the Reporter has no room for it. It stays quiet, and its entries
+    /// say so (`no_room`), because of other entries an owner takes nothing in for an awake limit.
     void stay(const LimitKey& key, Instant now);
     /// The owner has taken in what was told of this run.
     void acknowledge(const LimitKey& key, std::uint32_t run, double admitted, Instant now);
-    /// A former first owner has taken it in, and hands it over to the present one.
+    /// A former first owner has taken in what was told of this run, and hands it over to the
+    /// present one.
     void acknowledge_former(const LimitKey& key, std::uint32_t run, double admitted, Instant now);
     /// These shards (one bit for each) have other first owners: they are told within half a second
     /// what has not drained.
@@ -119,7 +122,7 @@ class QuietLimits {
   private:
     /// A limit that made room for another one: its owner knows what it had admitted.
     static constexpr std::uint32_t kAllTold = ~std::uint32_t{0};
-    /// So many requests between two looks are a leap of the load.
+    /// Fewer requests than this between two looks are never taken for a leap of the load.
     static constexpr double kLeapRequests = 4;
     struct KeyHash {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }

@@ -2,8 +2,8 @@
 // A ledger of the weight that owners are told of. Only the simulator keeps one, to check that an
 // owner accounts for all of it.
 //
-// Thread-safety: belongs to the control thread. Ownership: who makes the ledger owns it; an owner
-// borrows it.
+// Thread-safety: none, belongs to the control thread. Ownership: whoever makes the ledger owns it;
+// Owner, Reporter and QuietLimits borrow it.
 // Invariant: for all counts that the cells of a limit hold or have held in one life,
 //     cells + forgotten = counted + first_sight + late + ceiling + refused - drained.
 
@@ -14,7 +14,7 @@
 namespace weir::sync {
 
 /// What became of weight that origins told an owner of: the level took it, or one of the three
-/// rules for increases forgave it, or it was refused as a lie.
+/// rules for increases (docs/cluster.md) forgave it, or it was refused as a lie.
 enum class WeightFate : std::uint8_t {
     counted,      // added to the level, also in advance of the report
     first_sight,  // rule 1: a baseline
@@ -32,8 +32,8 @@ class WeightLedger {
     /// `life` is the owner's life of the limit. When a life begins, the account of the limit begins
     /// with nothing.
     virtual void note(const LimitKey& key, std::uint32_t life, WeightFate fate, double weight) = 0;
-    /// This member has counted weight under a quiet limit, as an origin. A negative weight has
-    /// become a part of a run.
+    /// This member has counted weight under a quiet limit, as an origin. A negative weight is taken
+    /// off again, because the limit woke and a run of its SyncedLimit has the weight now.
     virtual void counted_quietly(const LimitKey& key, double weight) = 0;
     /// This member has begun a run of the limit, as an origin.
     virtual void run_began(const LimitKey& key, std::uint32_t run) = 0;

@@ -2,22 +2,25 @@
 // The owner's side of limits of windows (window_origin.h). Every owner keeps for each limit what
 // each run of a member has admitted in the present window, until that has ended: counts only grow,
 // and those of members that are gone stay. The first owner divides what is left among the members
-// that want more. It counts for each the most that it may admit by now: what it said last, what was
-// granted since, or what it has admitted. An allowance that shrinks counts in full until the origin
-// has confirmed the smaller one. Members that have said nothing may use an equal part, as they may
-// since the window began; the owner asks for it when others want more. So together the members
-// never admit more than the limit says
-// (docs/decisions/0169-windows-are-counted-by-run.md).
+// that want more. For each member it counts the most that the member may admit by now: the largest
+// of the allowance that it last reported, what was granted to it since, and what it has admitted.
+// An allowance that shrinks counts in full until the origin has confirmed the smaller one. Members
+// that have said nothing may use an equal part, as they may since the window began; the owner asks
+// for it when others want more. So together the members admit no more than the limit says, but in
+// the cases that docs/cluster.md names: a split, a window of fewer requests than there are members,
+// and counts that were lost with all owners (docs/decisions/0169-windows-are-counted-by-run.md).
 //
-// An owner tells each other owner what members that are gone had admitted, until it has noted it.
+// An owner tells every other owner what members that are gone had admitted, and repeats it until
+// that owner has noted it.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its table; borrows silence
 // and statistics.
 // Invariants: the table has at most kMostLimits limits, and of all limits together kMostRows rows
 // of members and kMostGone counts of runs of members that are gone. A member that has just become
 // the first owner of a shard grants nothing until the origins that it knows of have told it what
-// they may admit, for kLearn at most; one that has just found the others, or was stopped, does so
-// for all of kLearn.
+// they may admit, for kLearn at most. One that has just found the others grants nothing for all of
+// kLearn, and one that was stopped for twice as long. Either time is prolonged while others tell of
+// members that are gone, or while a snapshot has still to be read.
 
 #include <array>
 #include <cstdint>
@@ -52,14 +55,15 @@ class WindowOwner {
     /// are, each side may take itself for the larger one.
     static constexpr Duration kKeepShare = std::chrono::milliseconds(2500);
     static constexpr Duration kLearn = std::chrono::seconds(1);
-    /// So long in any case, as long as some members have said nothing.
+    /// While some members have said nothing, it grants nothing for at least so long.
     static constexpr Duration kLearnAtLeast = std::chrono::milliseconds(300);
-    /// So long at most, as long as others still tell of members that are gone.
+    /// News of members that are gone prolong it only within so long after it began.
     static constexpr Duration kLearnAtMost = std::chrono::seconds(3);
     /// A smaller grant that was not confirmed is sent again after so long.
     static constexpr Duration kGrantAgain = std::chrono::milliseconds(200);
 
-    /// `live` returns all live members that share limits, this one included if it does.
+    /// `live` returns all live members that share limits. This member is one of them if it is a
+    /// sidecar; an anchor shares none.
     WindowOwner(Silence& silence, std::function<std::vector<gossip::MemberId>()> live,
                 SyncStatistics& statistics)
         : silence_(silence), live_(std::move(live)), statistics_(statistics) {}
@@ -89,8 +93,8 @@ class WindowOwner {
     void members_changed() { members_changed_ = true; }
 
     [[nodiscard]] std::size_t size() const { return limits_.size(); }
-    /// Of how many limits that this member owns the present window began before all owners were
-    /// lost, so that counts of members that are gone may be missing.
+    /// The number of limits owned here whose present window began before all their owners were
+    /// lost. Counts of members that are gone may be missing from these.
     [[nodiscard]] std::size_t uncertain(const LostOwners& lost) const;
     /// Takes in what a run of a member that is gone had admitted, of a snapshot. To be called after
     /// the first tick(), also of limits that this member does not own: their owners are told.
@@ -144,7 +148,7 @@ class WindowOwner {
         GoneRuns gone;                            // of members that are gone or cannot be heard
         std::map<std::uint64_t, HeldShare> held;  // of these runs the member's share is kept
         bool scarce = false;
-        std::uint32_t owners_version = 0;  // of the shard, when it was begun to tell what is gone
+        std::uint32_t owners_version = 0;  // the shard's, when the others were last told anew
         Instant handed{};                  // when it was last told to other owners
         std::uint32_t handed_times = 0;
         Instant divided{};
