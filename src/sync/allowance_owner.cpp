@@ -68,6 +68,7 @@ void AllowanceOwner::tick(Instant now, std::uint32_t members, std::uint32_t held
                           const gossip::MemberId& self, const membership::Owners& owners,
                           AllowanceSink& sink) {
     held_ = held;
+    self_ = self;
     if (members_ <= 1 && members > 1) {
         since_.fill(now);  // until now there was nobody to learn from
     }
@@ -274,10 +275,15 @@ void AllowanceOwner::divide_anew(Limit& limit, Instant now, AllowanceSink& sink)
     limit.planned = now;
     judge(limit, now);
     Plan plan = make_plan(limit, now);
+    // Members that have said nothing, as one that has just started, have hardly anything in flight
+    // and can give their equal parts back at once. The requests of others have to end.
+    const std::uint64_t asked =
+        limit.scarce && plan.over > 0 ? ask_others(limit, plan.over, now, sink) : 0;
     if (learns(limit.key, now)) {
         return;
     }
     give(plan);
+    plan.coming += asked;
     take(plan);
     for (const Plan::Row& row : plan.rows) {
         const bool unconfirmed = row.origin->granted != row.origin->said.allowance;
@@ -286,20 +292,27 @@ void AllowanceOwner::divide_anew(Limit& limit, Instant now, AllowanceSink& sink)
         }
     }
     if (plan.missing > plan.coming) {
-        ask_others(limit, plan.missing - plan.coming, now, sink);
+        (void)ask_others(limit, plan.missing - plan.coming, now, sink);
     }
 }
 
-/// Asks as many of the members that have said nothing for their equal parts as it takes.
-void AllowanceOwner::ask_others(Limit& limit, std::uint64_t missing, Instant now,
-                                AllowanceSink& sink) {
+/// Asks as many of the members that have said nothing for their equal parts as it takes; while it
+/// learns only this one, because others may be about to tell what they have. Returns how much they
+/// give.
+std::uint64_t AllowanceOwner::ask_others(Limit& limit, std::uint64_t missing, Instant now,
+                                         AllowanceSink& sink) {
     const std::uint64_t each = equal_part(limit);
+    const bool learning = learns(limit.key, now);
+    std::uint64_t given = 0;
     if (each == 0 || limit.origins.size() >= members_) {
-        return;
+        return given;
     }
     for (const gossip::MemberId& id : live_()) {
-        if (missing == 0 || origins_ >= kMostOrigins) {
-            return;
+        if (missing <= given || origins_ >= kMostOrigins) {
+            break;
+        }
+        if (learning && id != self_) {
+            continue;
         }
         const auto [place, added] = limit.origins.try_emplace(id);
         if (!added) {
@@ -310,9 +323,10 @@ void AllowanceOwner::ask_others(Limit& limit, std::uint64_t missing, Instant now
         origin.number = silence_.number(id, now);
         origin.granted = 1;
         origin.heard = now;
-        missing -= std::min(missing, each);
+        given += each;
         send(limit, id, origin, now, sink);
     }
+    return given;
 }
 
 // --- reports and grants --------------------------------------------------------------------------

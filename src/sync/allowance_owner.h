@@ -95,7 +95,7 @@ class AllowanceOwner {
     void divide_anew(Limit& limit, Instant now, AllowanceSink& sink);
     static void give(Plan& plan);
     static void take(Plan& plan);
-    void ask_others(Limit& limit, std::uint64_t missing, Instant now, AllowanceSink& sink);
+    std::uint64_t ask_others(Limit& limit, std::uint64_t missing, Instant now, AllowanceSink& sink);
     [[nodiscard]] bool all_have_equal_parts(const Limit& limit) const;
     void send(const Limit& limit, const gossip::MemberId& to, Origin& origin, Instant now,
               AllowanceSink& sink);
@@ -104,6 +104,7 @@ class AllowanceOwner {
     Silence& silence_;
     std::function<std::vector<gossip::MemberId>()> live_;
     SyncStatistics& statistics_;
+    gossip::MemberId self_;
     std::uint32_t members_ = 1;
     std::uint32_t held_ = 0;   // members whose share is kept on this side of a split
     std::uint16_t first_ = 0;  // the shards of which this member is the first owner

@@ -80,6 +80,27 @@ TEST_CASE("a load that moves takes its part with it within a second") {
     check_rest(fleet, 4);
 }
 
+TEST_CASE("a member that starts under full load takes little before others have given its part") {
+    int owns = 0;
+    for (std::uint64_t seed = 31; seed < 39; ++seed) {
+        const std::size_t members = 3 + seed % 4;
+        AllowanceFleet fleet(members, 64, seed);
+        fleet.delay = seed % 2 == 0 ? 0 : 0.01;
+        offer(fleet, 64, std::vector(members, 0.25));
+        fleet.run(5);
+        const auto started = fleet.add();
+        offer(fleet, 64, std::vector(members + 1, 0.25));
+        const auto seen = fleet.run(6);
+        CAPTURE(seed);
+        check_bounds(seen, 64 + 4, members + 1);  // with 3 members it was 81
+        CHECK(seen.mean >= 62);
+        CHECK(fleet.in_flight(started) >= 64.0 / static_cast<double>(members + 1) - 4);
+        owns += fleet.owner() == started ? 1 : 0;
+    }
+    CHECK(owns > 0);
+    CHECK(owns < 8);
+}
+
 TEST_CASE("a load within the limit is not refused when it grows") {
     AllowanceFleet fleet(3, 60, 7);
     fleet.run(2);
