@@ -414,10 +414,20 @@ void WindowOrigin::receive(const gossip::MemberId& from, const WindowGrant& gran
     if (!answers && grant.number != 0) {
         return;
     }
+    bool noted = false;
     for (std::size_t i = 0; i < limit.owner_count && answers; ++i) {
         if (limit.owners[i].owner == from) {
             limit.owners[i].noted = grant.number;
+            noted = true;
         }
+    }
+    if (noted && !grant.granted && grant.end > second_ && grant.end < limit.end) {
+        // The first owner, which may be this member after a fault, does not know of the window that
+        // began before: all owners are told.
+        limit.end = grant.end;
+        allow(limit, false, now);
+        due_.add(*slot, now + kWindowSoon);
+        return;
     }
     if (!grant.granted || grant.end <= second_ || grant.end > second_ + kFarthestWindow ||
         (limit.end > second_ && grant.end > limit.end)) {

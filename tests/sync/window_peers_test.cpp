@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -23,12 +24,14 @@ constexpr std::int64_t kWall = 1'795'867'200;
 
 /// A member that gets what the test says, and keeps nothing of what it sends.
 struct Alone final : WindowSink {
-    explicit Alone(std::uint64_t seed) : limiter({.seed = seed}) {
+    explicit Alone(std::uint64_t seed, limiter::WindowStart from = limiter::WindowStart::calendar)
+        : limiter({.seed = seed}) {
         limiter.set_wall_clock(std::chrono::seconds(kWall) - now.time_since_epoch());
         limiter.drain_active([](limiter::LimitRef) {});
         limiter::QuotaDefinition definition;
         definition.name = "q";
         definition.limits = {limiter::RateLimit::in_window(100, 1min)};
+        definition.limits[0].from = from;
         REQUIRE(sim::put_quota(limiter, definition, now).empty());
         origin.set_run(7);
         std::vector<membership::OwnerCandidate> candidates;
@@ -43,6 +46,7 @@ struct Alone final : WindowSink {
     void send_window_report(const gossip::MemberId& to, const WindowReport& report) override {
         CHECK(plausible(report));
         ++sent;
+        last = report;
         if (to == self) {
             owner.receive(self, silence.number(self, now), report, now, *this);
         }
@@ -76,6 +80,7 @@ struct Alone final : WindowSink {
     WindowOrigin origin{limiter, statistics};
     WindowOwner owner{silence, [this] { return ids; }, statistics};
     std::uint64_t sent = 0;
+    WindowReport last;
 };
 
 /// A weight that is likely to be at a border.
@@ -123,6 +128,40 @@ TEST_CASE("what a member said last counts, also if its goodbye has overtaken it"
         member.tick();
         CHECK(member.owner.admitted(report.key) == 11);
     }
+}
+
+TEST_CASE("a member joins the window that another owner knows, also if it is the first owner") {
+    Alone member(4, limiter::WindowStart::first);
+    member.sent = 1;  // so that there is room for what may wait
+    member.tick();
+    const auto leaf = member.limiter.find(member.thread, "q", member.now);
+    REQUIRE(member.limiter.check(member.thread, leaf, {}, member.now, limiter::CheckMode::charge)
+                .admitted);
+    for (int i = 0; i < 100; ++i) {
+        member.now += 10ms;
+        member.tick();
+    }
+    const auto end_here = [&] { return member.limiter.inspect("q", member.now)[0].window_end; };
+    CHECK(end_here() == kWall + 60);
+    REQUIRE(member.last.admitted == 1);
+    WindowGrant answer{.key = member.last.key,
+                       .run = 7,
+                       .end = static_cast<std::uint32_t>(kWall + 30),
+                       .number = member.last.number};
+    const auto& list = member.owners.of(Alone::shard());
+    const auto stranger = std::find_if(member.ids.begin(), member.ids.end(), [&](const auto& id) {
+        return std::find(list.begin(), list.end(), id) == list.end();
+    });
+    member.origin.receive(*stranger, answer, member.now);
+    CHECK(end_here() == kWall + 60);
+    member.origin.receive(list.back(), answer, member.now);
+    for (int i = 0; i < 10; ++i) {
+        member.now += 10ms;
+        member.tick();
+    }
+    CHECK(end_here() == kWall + 30);
+    CHECK(member.last.end == kWall + 30);
+    CHECK(member.owner.admitted(member.last.key) == 1);
 }
 
 TEST_CASE("whatever peers say, no member admits more than the limit in a window of its own") {
