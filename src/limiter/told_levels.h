@@ -43,8 +43,8 @@ class ToldLevels {
             return;  // it was told twice, once with what was counted later
         }
         if (known != told_.end() || told_.size() < kMost) {
-            told_[limit] = {told.level, told.at, 0};
-            hold_until(told.at, told.level, told.rate);
+            told_[limit] = told;
+            hold(told);
         }
     }
     /// What is left of the level that was told of this limit of the instance with that name, at
@@ -66,8 +66,8 @@ class ToldLevels {
     void begun(std::uint32_t record, std::uint32_t generation, const ToldLevel& with) {
         WEIR_ASSERT(record != 0 && with.level >= 0);
         if (begun_.size() < kMost || begun_.contains(record)) {
-            begun_[record] = {with.level, with.at, generation};
-            hold_until(with.at, with.level, with.rate);
+            begun_[record] = {with, generation};
+            hold(with);
         }
     }
     /// How much of the record's level is still what it began with. `rate`: of the limit.
@@ -79,7 +79,7 @@ class ToldLevels {
             return 0;
         }
         const double left =
-            known->second.generation == generation ? left_of(known->second, rate, now) : 0;
+            known->second.generation == generation ? left_of(known->second.with, rate, now) : 0;
         if (left <= 0) {
             begun_.erase(known);
             note_empty();
@@ -88,20 +88,22 @@ class ToldLevels {
     }
 
   private:
-    struct Told {
-        double level = 0;
-        Instant at{};
-        std::uint32_t generation = 0;  // of the instance, once the level is a record's
+    struct BegunRecord {
+        ToldLevel with;
+        std::uint32_t generation = 0;  // of the instance
     };
 
-    [[nodiscard]] static double left_of(const Told& told, double rate, Instant now) {
+    /// `rate`: of the limit now. Its definition may have changed since the level was told.
+    [[nodiscard]] static double left_of(const ToldLevel& told, double rate, Instant now) {
         const double seconds = std::max(0.0, to_seconds(now - told.at));
         return std::max(0.0, told.level - rate * seconds);
     }
-    void hold_until(Instant at, double level, double rate) {
+    /// Notes until when this level has to be known.
+    void hold(const ToldLevel& told) {
         constexpr double kLongest = 400.0 * 24 * 3600;  // more than any period
-        const double seconds = rate > 0 ? std::min(kLongest, level / rate) : kLongest;
-        drained_at_ = std::max(drained_at_, at + from_seconds(seconds));
+        const double seconds =
+            told.rate > 0 ? std::min(kLongest, told.level / told.rate) : kLongest;
+        drained_at_ = std::max(drained_at_, told.at + from_seconds(seconds));
         holds_.store(true, std::memory_order_relaxed);
     }
     /// Levels of limits that nobody uses any more would else be asked about for ever. A few in each
@@ -123,8 +125,8 @@ class ToldLevels {
         WEIR_ASSERT(begun_.size() <= kMost && told_.size() <= kMost);
     }
 
-    std::unordered_map<std::uint64_t, Told> told_;   // by the number of the limit
-    std::unordered_map<std::uint32_t, Told> begun_;  // by the record
+    std::unordered_map<std::uint64_t, ToldLevel> told_;     // by the number of the limit
+    std::unordered_map<std::uint32_t, BegunRecord> begun_;  // by the record
     LimitNaming naming_ = nullptr;
     Instant drained_at_{};  // nothing is left of any level from then on
     std::atomic<bool> holds_{false};

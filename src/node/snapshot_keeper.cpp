@@ -69,6 +69,12 @@ void SnapshotKeeper::tell(bool is_warning, std::string message, std::string reas
     }
 }
 
+void SnapshotKeeper::tell_number(bool is_warning, std::string message, std::uint64_t number) const {
+    if (number > 0) {
+        tell(is_warning, std::move(message), std::to_string(number));
+    }
+}
+
 bool SnapshotKeeper::changed() const { return saved_ != store_.overrides().root_hash(); }
 
 admin::SnapshotFigures SnapshotKeeper::figures() const {
@@ -134,13 +140,8 @@ void SnapshotKeeper::take_counts(const std::vector<std::vector<std::byte>>& bloc
     }
     counts_.foretell();
     figures_.loaded_counts = counts_.taken();
-    if (counts_.taken() > 0) {
-        tell(false, "counts of windows taken from the snapshot", std::to_string(counts_.taken()));
-    }
-    if (counts_.refused() > 0) {
-        tell(true, "the snapshot has counts that this version refuses",
-             std::to_string(counts_.refused()));
-    }
+    tell_number(false, "counts of windows taken from the snapshot", counts_.taken());
+    tell_number(true, "the snapshot has counts that this version refuses", counts_.refused());
 }
 
 void SnapshotKeeper::take_levels(const std::vector<std::vector<std::byte>>& blocks, Instant now,
@@ -150,13 +151,8 @@ void SnapshotKeeper::take_levels(const std::vector<std::vector<std::byte>>& bloc
     }
     levels_.foretell();
     figures_.loaded_levels = levels_.taken();
-    if (levels_.taken() > 0) {
-        tell(false, "long levels taken from the snapshot", std::to_string(levels_.taken()));
-    }
-    if (levels_.refused() > 0) {
-        tell(true, "the snapshot has levels that this version refuses",
-             std::to_string(levels_.refused()));
-    }
+    tell_number(false, "long levels taken from the snapshot", levels_.taken());
+    tell_number(true, "the snapshot has levels that this version refuses", levels_.refused());
 }
 
 void SnapshotKeeper::take(std::vector<definitions::DefinitionEntry> entries, Duration age,

@@ -119,6 +119,8 @@ class SnapshotKeeper {
     void fail(const std::string& reason, Instant now);
     void save_at_once();
     void tell(bool is_warning, std::string message, std::string reason) const;
+    /// Nothing is told of none.
+    void tell_number(bool is_warning, std::string message, std::uint64_t number) const;
     [[nodiscard]] bool changed() const;
 
     boost::asio::io_context& control_;

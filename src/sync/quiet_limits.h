@@ -135,6 +135,8 @@ class QuietLimits {
                                         Instant now, QuietSink& sink);
     void tell(std::uint32_t slot, const membership::Owners& owners, Instant now, QuietSink& sink);
     [[nodiscard]] QuietEntry entry_of(const QuietLimit& limit) const;
+    [[nodiscard]] std::optional<std::uint32_t> slot_of_run(const LimitKey& key,
+                                                           std::uint32_t run) const;
     // In quiet_limits.cpp.
     [[nodiscard]] QuietLimit* slot_of(limiter::LimitRef ref);
     [[nodiscard]] std::uint32_t* slot_place(std::uint32_t record);

@@ -36,10 +36,6 @@ namespace weir::sync {
 
 /// First use is told within this time at the latest, and sooner where the limit could fill by then.
 inline constexpr Duration kFirstUse = std::chrono::seconds(1);
-/// A limit whose `low` takes longer than this to drain may be nearly full without being used. Its
-/// first use is told at once, so that an origin which has just been started does not admit its
-/// whole share before it hears what is left.
-inline constexpr Duration kFirstUseOfLong = std::chrono::seconds(10);
 /// An origin that goes on using a limit says so at least so often, so that the owner can wake it.
 inline constexpr Duration kSayAgain = std::chrono::seconds(30);
 

@@ -56,7 +56,8 @@ struct QuietTold {
     /// here. It contains what origins told that are gone, and what those tell again that are not:
     /// the larger of the two sums counts.
     QuietSum handed;
-    /// When the sums began, and whether a former first owner has handed over since.
+    /// When the sums began, and whether a former first owner has handed over since, or what this
+    /// member had on its disk was added.
     Instant began_at{};
     bool handed_over = false;
     /// What was handed over from here last, for a new first owner that asks for it: `sum` and, as

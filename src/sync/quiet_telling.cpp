@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "sync/kept_level.h"
 #include "sync/number_forms.h"
 #include "sync/quiet_limits.h"
 
@@ -60,9 +61,9 @@ void QuietLimits::plan(std::uint32_t slot, double before, Instant now) {
         due_.add(slot, kAtOnce);
     } else if (limit.share.untold > border) {
         due_.add(slot, next_round(now));
-    } else if (limit.sent_at == Instant{} &&
-               limiter::drains_slowly({.rate = limit.rate, .low = limit.low},
-                                      to_seconds(kFirstUseOfLong))) {
+    } else if (limit.sent_at == Instant{} && is_long({.rate = limit.rate, .low = limit.low})) {
+        // It may be nearly full without being used. An origin that has just been started is not to
+        // admit its whole share before it hears what is left.
         limit.again = true;
         due_.add(slot, kAtOnce);
     } else if (!limit.known || now - limit.told_at >= kSayAgain) {
@@ -188,13 +189,23 @@ void QuietLimits::stay(const LimitKey& key, Instant now) {
     due_.add(known->second, now);
 }
 
-void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double admitted,
-                              Instant now) {
+/// The slot of the limit, if it still has this run.
+std::optional<std::uint32_t> QuietLimits::slot_of_run(const LimitKey& key,
+                                                      std::uint32_t run) const {
     const auto known = by_key_.find(key);
     if (known == by_key_.end() || slots_[known->second].run != run) {
+        return std::nullopt;
+    }
+    return known->second;
+}
+
+void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double admitted,
+                              Instant now) {
+    const auto slot = slot_of_run(key, run);
+    if (!slot) {
         return;
     }
-    QuietLimit& limit = slots_[known->second];
+    QuietLimit& limit = slots_[*slot];
     if (admitted > limit.sent) {
         // It was told before another member was the first owner for a while.
         acknowledge_former(key, run, admitted, now);
@@ -207,26 +218,26 @@ void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double adm
     limit.told_at = now;
     if (limit.share.acknowledged >= limit.sent) {
         limit.tries = 0;
-        due_.remove(known->second);
-        plan(known->second, limit.share.untold, now);
+        due_.remove(*slot);
+        plan(*slot, limit.share.untold, now);
         if (limit.again) {
-            due_.add(known->second, next_round(now + kFirstUse));
+            due_.add(*slot, next_round(now + kFirstUse));
         }
     }
 }
 
 void QuietLimits::acknowledge_former(const LimitKey& key, std::uint32_t run, double admitted,
                                      Instant now) {
-    const auto known = by_key_.find(key);
-    if (known == by_key_.end() || slots_[known->second].run != run) {
+    const auto slot = slot_of_run(key, run);
+    if (!slot) {
         return;
     }
-    QuietLimit& limit = slots_[known->second];
+    QuietLimit& limit = slots_[*slot];
     limit.share.advance(limit.rate, shares(), now);
     limit.share.acknowledge_former(admitted);
     if (!limit.known && limit.sent == 0) {
         limit.tries = 0;  // the new owner need not wait any longer
-        due_.add(known->second, next_round(now));
+        due_.add(*slot, next_round(now));
     }
 }
 

@@ -57,11 +57,12 @@ struct SyncStatistics {
     std::uint64_t discarded_after_stop = 0;
 
     // Values and entries that were refused or dropped, by reason.
-    std::uint64_t skipped_kinds = 0;          // entries about limits that a later version knows
-    std::uint64_t refused_values = 0;         // not finite, negative or out of range
-    std::uint64_t refused_falling = 0;        // a cumulative count that fell within its run
-    std::uint64_t refused_leaps = 0;          // more than can have happened
-    std::uint64_t refused_not_owner = 0;      // a delta for a shard that is not owned here
+    std::uint64_t skipped_kinds = 0;    // entries about limits that a later version knows
+    std::uint64_t refused_values = 0;   // not finite, negative or out of range
+    std::uint64_t refused_falling = 0;  // a cumulative count that fell within its run
+    std::uint64_t refused_leaps = 0;    // more than can have happened
+    std::uint64_t refused_not_owner =
+        0;  // for a shard that is not owned here, or not as the first owner
     std::uint64_t refused_unknown = 0;        // a total for a limit that is not used here
     std::uint64_t dropped_synced_limits = 0;  // the table of synced limits was full
     std::uint64_t dropped_owned_limits = 0;   // the table of owned limits was full

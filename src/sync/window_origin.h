@@ -3,7 +3,8 @@
 // outlive it. It tells all owners of a limit what it has admitted in the present window, a tenth of
 // a second later at most, and tells it again until each has noted it. When it needs more than it
 // may admit, or soon will, it says how much it wants, and the first owner grants it an allowance.
-// Without any answer it goes on with the allowance that it has.
+// Without any answer it goes on with the allowance that it has. Of two ends of a window that owners
+// name, as after a split, the earlier one counts.
 //
 // Thread-safety: none, belongs to the control thread. Ownership: owns its table; borrows limiter
 // and statistics.
