@@ -8,8 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/engine.h"
-#include "limiter/limiter.h"
+#include "engine_member.h"
 #include "sim/quota_set.h"
 
 namespace weir::engine {
@@ -17,38 +16,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Member {
-    Member(std::uint32_t number, bool anchor, Instant now, std::uint64_t run = 0)
-        : address(Endpoint::v4(0x0a000001 + number, 7946)), limiter({.seed = number + 1}) {
-        thread = &limiter.register_thread(number + 100);
-        EngineOptions options;
-        options.cluster_name = "test";
-        options.advertise = address;
-        options.anchor = anchor;
-        engine.emplace(std::move(options), limiter, 1000 * run + number + 7);
-        engine->set_seeds({Endpoint::v4(0x0a000001, 7946)}, false, now);
-        engine->start(now);
-    }
-
-    Endpoint address;
-    limiter::Limiter limiter;
-    limiter::ThreadContext* thread = nullptr;
-    std::optional<Engine> engine;
-};
+using Member = test::EngineMember;
 
 class EngineFleet {
   public:
     std::size_t add(bool anchor) {
-        members_.push_back(
-            std::make_unique<Member>(static_cast<std::uint32_t>(members_.size()), anchor, now_));
+        members_.emplace_back();
+        begin(members_.size() - 1, anchor);
         return members_.size() - 1;
     }
     /// The member says goodbye, and another process takes its place.
     void restart(std::size_t index) {
         members_[index]->engine->goodbye(now_);
-        deliver(*members_[index]);
-        members_[index] =
-            std::make_unique<Member>(static_cast<std::uint32_t>(index), false, now_, ++runs_);
+        test::deliver(members_, *members_[index], now_);
+        ++runs_;
+        begin(index, false);
     }
     Member& operator[](std::size_t index) { return *members_[index]; }
     [[nodiscard]] Instant now() const { return now_; }
@@ -63,7 +45,7 @@ class EngineFleet {
             for (auto& member : members_) {
                 member->engine->set_wall_clock(Duration(1'700'000'000s));
                 member->engine->tick(now_);
-                deliver(*member);
+                test::deliver(members_, *member, now_);
             }
         }
     }
@@ -72,27 +54,17 @@ class EngineFleet {
         Member& at = *members_[index];
         int admitted = 0;
         for (int i = 0; i < requests; ++i) {
-            const auto leaf = at.limiter.find(*at.thread, "q", now_);
-            admitted +=
-                at.limiter.check(*at.thread, leaf, {}, now_, limiter::CheckMode::charge).admitted
-                    ? 1
-                    : 0;
+            admitted += test::admits(at, now_) ? 1 : 0;
         }
         at.limiter.quiescent(*at.thread);
         return admitted;
     }
 
   private:
-    void deliver(Member& from) {
-        for (const Outgoing& one : from.engine->take_outgoing()) {
-            const auto to = std::find_if(members_.begin(), members_.end(), [&](const auto& member) {
-                return member->address == one.to;
-            });
-            if (to != members_.end()) {
-                (*to)->engine->receive(one.bytes, from.address, now_);
-                deliver(**to);
-            }
-        }
+    void begin(std::size_t index, bool anchor) {
+        members_[index] =
+            std::make_unique<Member>(static_cast<std::uint32_t>(index), anchor, now_, runs_);
+        members_[index]->engine->start(now_);
     }
 
     Instant now_{1h};

@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
-#include "limiter/limiter.h"
+#include "engine_member.h"
 #include "sim/quota_set.h"
 #include "sync/counter_exchange.h"
 #include "sync/kept_levels.h"
@@ -24,30 +23,16 @@ using namespace std::chrono_literals;
 using testing::plus_minus;
 using Disk = std::vector<std::vector<std::byte>>;
 
-struct LevelMember {
-    LevelMember(std::uint32_t number, bool anchor, Instant now, std::uint64_t run)
-        : address(Endpoint::v4(0x0a000001 + number, 7946)), limiter({.seed = number + 1}) {
-        thread = &limiter.register_thread(number + 100);
-        EngineOptions options;
-        options.cluster_name = "test";
-        options.advertise = address;
-        options.anchor = anchor;
-        engine.emplace(std::move(options), limiter, 1000 * run + number + 7);
-        engine->set_seeds({Endpoint::v4(0x0a000001, 7946)}, false, now);
-    }
-
-    Endpoint address;
-    limiter::Limiter limiter;
-    limiter::ThreadContext* thread = nullptr;
-    std::optional<Engine> engine;
-    bool lives = true;
-};
-
 class LevelFleet {
   public:
-    explicit LevelFleet(double an_hour) {
+    /// A fleet of so many sidecars that have met; none yet if there are to be none.
+    explicit LevelFleet(double an_hour, int sidecars = 0) {
         definition_.limits = {{.amount = an_hour, .period = 1h}};
         definition_.name = "q";
+        for (int i = 0; i < sidecars; ++i) {
+            add(false);
+        }
+        run(sidecars > 0 ? Duration(3s) : Duration::zero());
     }
     std::size_t add(bool anchor) {
         anchors_.push_back(anchor);
@@ -58,8 +43,8 @@ class LevelFleet {
     /// A new process at the member's address; `disk` is what it finds on its disk.
     void begin(std::size_t index, const Disk& disk) {
         auto& member = members_[index];
-        member = std::make_unique<LevelMember>(static_cast<std::uint32_t>(index), anchors_[index],
-                                               now_, ++runs_);
+        member = std::make_unique<test::EngineMember>(static_cast<std::uint32_t>(index),
+                                                      anchors_[index], now_, ++runs_);
         REQUIRE(sim::put_quota(member->limiter, definition_, now_).empty());
         for (const auto& block : disk) {
             member->engine->kept_levels().read(block, now_, wall());
@@ -70,7 +55,7 @@ class LevelFleet {
     void kill(std::size_t index) { members_[index]->lives = false; }
     void goodbye(std::size_t index) {
         members_[index]->engine->goodbye(now_);
-        deliver(*members_[index]);
+        test::deliver(members_, *members_[index], now_);
         kill(index);
     }
     /// All say goodbye, and nobody is there any more to hear it.
@@ -95,27 +80,33 @@ class LevelFleet {
             blocks.push_back(std::move(block));
         }
     }
-    LevelMember& operator[](std::size_t index) { return *members_[index]; }
+    test::EngineMember& operator[](std::size_t index) { return *members_[index]; }
     [[nodiscard]] Instant now() const { return now_; }
     void run(Duration time) {
         for (const Instant end = now_ + time; now_ < end; now_ += 10ms) {
             for (auto& member : members_) {
                 if (member->lives) {
                     member->engine->tick(now_);
-                    deliver(*member);
+                    test::deliver(members_, *member, now_);
                 }
             }
         }
     }
     /// A request every 20 ms. Returns how many are admitted.
     int offer(std::size_t index, int requests, Duration between = 20ms) {
-        LevelMember& at = *members_[index];
+        test::EngineMember& at = *members_[index];
         int admitted = 0;
         for (int i = 0; i < requests; ++i, run(between)) {
-            const auto leaf = at.limiter.find(*at.thread, "q", now_);
-            const auto mode = limiter::CheckMode::charge;
-            admitted += at.limiter.check(*at.thread, leaf, {}, now_, mode).admitted ? 1 : 0;
+            admitted += test::admits(at, now_) ? 1 : 0;
             at.limiter.quiescent(*at.thread);
+        }
+        return admitted;
+    }
+    /// So many requests to each of the first members, one after another.
+    int offer_each(std::size_t members, int requests) {
+        int admitted = 0;
+        for (std::size_t i = 0; i < members; ++i) {
+            admitted += offer(i, requests);
         }
         return admitted;
     }
@@ -137,23 +128,11 @@ class LevelFleet {
     [[nodiscard]] Duration wall() const {
         return Duration(1'700'000'000s) + now_.time_since_epoch() + clock_ahead;
     }
-    void deliver(LevelMember& from) {
-        for (const Outgoing& one : from.engine->take_outgoing()) {
-            const auto to = std::find_if(members_.begin(), members_.end(), [&](const auto& member) {
-                return member->lives && member->address == one.to;
-            });
-            if (to != members_.end()) {
-                (*to)->engine->receive(one.bytes, from.address, now_);
-                deliver(**to);
-            }
-        }
-    }
-
     limiter::QuotaDefinition definition_;
     Instant now_{1h};
     std::uint64_t runs_ = 0;
     std::vector<bool> anchors_;
-    std::vector<std::unique_ptr<LevelMember>> members_;
+    std::vector<std::unique_ptr<test::EngineMember>> members_;
 };
 
 /// Kills all members at once, and begins them again with what was on their disks.
@@ -177,22 +156,13 @@ TEST_CASE(
     "a fleet that is killed as a whole admits the rest of a bucket, whatever was used of it") {
     for (const int used : {3, 8, 13, 17}) {
         CAPTURE(used);
-        LevelFleet fleet(60);
-        for (int i = 0; i < 3; ++i) {
-            fleet.add(false);
-        }
-        fleet.run(3s);
-        int admitted = 0;
-        for (std::size_t i = 0; i < 3; ++i) {
-            admitted += fleet.offer(i, used);
-        }
+        LevelFleet fleet(60, 3);
+        int admitted = fleet.offer_each(3, used);
         CHECK(admitted == 3 * used);
         fleet.run(2s);
         restart_all(fleet, 3, 1s);
         fleet.run(3s);
-        for (std::size_t i = 0; i < 3; ++i) {
-            admitted += fleet.offer(i, 60);
-        }
+        admitted += fleet.offer_each(3, 60);
         CHECK(admitted >= 57);
         CHECK(admitted <= 63);
         fleet.run(2s);
@@ -205,15 +175,8 @@ TEST_CASE("members that restart one after another count nothing twice") {
         for (const int used : {4, 12}) {
             CAPTURE(killed);
             CAPTURE(used);
-            LevelFleet fleet(60);
-            for (int i = 0; i < 3; ++i) {
-                fleet.add(false);
-            }
-            fleet.run(3s);
-            int admitted = 0;
-            for (std::size_t i = 0; i < 3; ++i) {
-                admitted += fleet.offer(i, used);
-            }
+            LevelFleet fleet(60, 3);
+            int admitted = fleet.offer_each(3, used);
             fleet.run(2s);
             for (std::size_t i = 0; i < 3; ++i) {
                 const Disk before = fleet.disk(i);
@@ -223,9 +186,7 @@ TEST_CASE("members that restart one after another count nothing twice") {
                 fleet.run(4s);
             }
             CHECK(fleet.level() <= admitted + 1);
-            for (std::size_t i = 0; i < 3; ++i) {
-                admitted += fleet.offer(i, 60);
-            }
+            admitted += fleet.offer_each(3, 60);
             CHECK(admitted >= 57);
             CHECK(admitted <= 64);
         }
@@ -235,15 +196,8 @@ TEST_CASE("members that restart one after another count nothing twice") {
 TEST_CASE("what a fleet used that was stopped in order as a whole is on its disks") {
     for (const bool at_once : {false, true}) {
         CAPTURE(at_once);
-        LevelFleet fleet(60);
-        for (int i = 0; i < 3; ++i) {
-            fleet.add(false);
-        }
-        fleet.run(3s);
-        int admitted = 0;
-        for (std::size_t i = 0; i < 3; ++i) {
-            admitted += fleet.offer(i, 5);
-        }
+        LevelFleet fleet(60, 3);
+        int admitted = fleet.offer_each(3, 5);
         fleet.run(2s);
         std::vector<Disk> disks;
         if (at_once) {
@@ -258,9 +212,7 @@ TEST_CASE("what a fleet used that was stopped in order as a whole is on its disk
             fleet.begin(i, disks[i]);
         }
         fleet.run(3s);
-        for (std::size_t i = 0; i < 3; ++i) {
-            admitted += fleet.offer(i, 60);
-        }
+        admitted += fleet.offer_each(3, 60);
         CHECK(admitted >= 57);
         CHECK(admitted <= 63);
         CHECK(fleet.level() <= 64);
@@ -313,11 +265,7 @@ TEST_CASE("anchors that are lost together bring levels back that no sidecar know
 }
 
 TEST_CASE("a level of an old file adds nothing to what owners that went on have counted") {
-    LevelFleet fleet(60);
-    for (int i = 0; i < 3; ++i) {
-        fleet.add(false);
-    }
-    fleet.run(3s);
+    LevelFleet fleet(60, 3);
     (void)fleet.offer(0, 40);
     fleet.run(2s);
     const Disk old = fleet.disk(1);
@@ -334,15 +282,8 @@ TEST_CASE("a level of an old file adds nothing to what owners that went on have 
 }
 
 TEST_CASE("members at other addresses tell the owners what they have read") {
-    LevelFleet fleet(60);
-    for (int i = 0; i < 3; ++i) {
-        fleet.add(false);
-    }
-    fleet.run(3s);
-    int admitted = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-        admitted += fleet.offer(i, 12);
-    }
+    LevelFleet fleet(60, 3);
+    int admitted = fleet.offer_each(3, 12);
     fleet.run(2s);
     const Disk disk = fleet.disk(0);
     for (std::size_t i = 0; i < 3; ++i) {

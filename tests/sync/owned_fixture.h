@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sync/owned_limit.h"
 #include "sync/owner.h"
@@ -88,6 +90,47 @@ struct OwnerFixture : OwnerSink {
             now += step;
             owner.tick(now, *this);
         }
+    }
+};
+
+/// An owner of one shard beside two others, which keeps the orders that it sends. Levels count up
+/// to `low` of 100.
+struct ThreeOwnersFixture : OwnerFixture {
+    static constexpr double kLow = 100;
+    std::vector<std::pair<gossip::MemberId, QuietOrder>> orders;
+    LimitKey key{0, 0, 0, 1000};  // of the shard
+
+    /// `place`: of this owner among the three.
+    explicit ThreeOwnersFixture(double rate, std::size_t place = 0)
+        : OwnerFixture({rate, kLow, 2 * kLow, -1, limiter::Law::adaptive}) {
+        owners.recompute(std::vector<membership::OwnerCandidate>{
+            {member(0), {}}, {member(1), {}}, {member(2), {}}});
+        while (owners.of(membership::shard_of(key.quota))[place] != member(0)) {
+            ++key.quota;
+        }
+        owner.set_self(member(0));
+        owner.set_shares(4);
+        owner.start(owners, now);
+        pass(2s);
+    }
+    void send_order(const gossip::MemberId& to, const QuietOrder& order) override {
+        orders.emplace_back(to, order);
+    }
+    /// What an origin tells, of which no owner has confirmed `untold`.
+    [[nodiscard]] QuietEntry entry(double admitted, double untold) const {
+        QuietEntry result;
+        result.key = key;
+        result.run = 7;
+        result.admitted = admitted;
+        result.untold = result.untold_full = result.fresh = untold;
+        result.limit_rate = parameters.rate;
+        result.low = parameters.low;
+        return result;
+    }
+    MemberNumber number(std::uint32_t of) { return silence.number(member(of), now); }
+    /// Whether the entry was taken in.
+    bool tell(std::uint32_t from, const QuietEntry& told) {
+        return owner.receive_quiet(member(from), number(from), told, now, *this);
     }
 };
 

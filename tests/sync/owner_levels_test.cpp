@@ -14,29 +14,12 @@ namespace {
 using test::member;
 using testing::plus_minus;
 
-constexpr double kLow = 100;
+constexpr double kLow = test::ThreeOwnersFixture::kLow;
 constexpr double kRate = 0.01;
 
 /// The first of three owners, or the second one.
-struct Keeper : test::OwnerFixture {
-    std::vector<std::pair<gossip::MemberId, QuietOrder>> orders;
-    LimitKey key{0, 0, 0, 1000};
-
-    explicit Keeper(std::size_t place = 0)
-        : OwnerFixture({kRate, kLow, 2 * kLow, -1, limiter::Law::adaptive}) {
-        owners.recompute(std::vector<membership::OwnerCandidate>{
-            {member(0), {}}, {member(1), {}}, {member(2), {}}});
-        while (owners.of(membership::shard_of(key.quota))[place] != member(0)) {
-            ++key.quota;
-        }
-        owner.set_self(member(0));
-        owner.set_shares(4);
-        owner.start(owners, now);
-        pass(2s);
-    }
-    void send_order(const gossip::MemberId& to, const QuietOrder& order) override {
-        orders.emplace_back(to, order);
-    }
+struct Keeper : test::ThreeOwnersFixture {
+    explicit Keeper(std::size_t place = 0) : ThreeOwnersFixture(kRate, place) {}
     [[nodiscard]] KeptLevel kept(double level, double told = 0) const {
         return {.key = key,
                 .name = "q",
@@ -44,17 +27,6 @@ struct Keeper : test::OwnerFixture {
                 .level = level,
                 .sum = told,
                 .full = told};
-    }
-    void tell(std::uint32_t from, double admitted, double untold) {
-        QuietEntry entry;
-        entry.key = key;
-        entry.run = 7;
-        entry.admitted = admitted;
-        entry.untold = entry.untold_full = entry.fresh = untold;
-        entry.limit_rate = kRate;
-        entry.low = kLow;
-        CHECK(owner.receive_quiet(member(from), silence.number(member(from), now), entry, now,
-                                  *this));
     }
     [[nodiscard]] double level() {
         const OwnedLimit* limit = owner.find(key);
@@ -100,7 +72,7 @@ TEST_CASE_FIXTURE(Keeper, "what was told of a quiet limit counts when new weight
     owner.restore(kept(0, 40), HandedBy::own_snapshot, now, *this);
     CHECK(whole() == plus_minus(40, 0.01));
     pass(2s);
-    tell(5, 15, 15);
+    CHECK(tell(5, entry(15, 15)));
     CHECK(level() == plus_minus(55, 1));
     CHECK(whole() == plus_minus(55, 1));
 }

@@ -16,45 +16,13 @@ namespace {
 using test::member;
 using testing::plus_minus;
 
-constexpr double kLow = 100;
+constexpr double kLow = test::ThreeOwnersFixture::kLow;
 constexpr std::uint32_t kOrigin = 5;
 constexpr std::uint32_t kOther = 6;
 
 /// The first one of three owners.
-struct Fixture : test::OwnerFixture {
-    std::vector<std::pair<gossip::MemberId, QuietOrder>> orders;
-    LimitKey key{0, 0, 0, 1000};
-
-    Fixture() : OwnerFixture({1e-6, kLow, 2 * kLow, -1, limiter::Law::adaptive}) {
-        owners.recompute(std::vector<membership::OwnerCandidate>{
-            {member(0), {}}, {member(1), {}}, {member(2), {}}});
-        while (owners.of(membership::shard_of(key.quota)).front() != member(0)) {
-            ++key.quota;
-        }
-        owner.set_self(member(0));
-        owner.set_shares(4);
-        owner.start(owners, now);
-        pass(2s);
-    }
-    void send_order(const gossip::MemberId& to, const QuietOrder& order) override {
-        orders.emplace_back(to, order);
-    }
-
-    MemberNumber number(std::uint32_t of) { return silence.number(member(of), now); }
-    [[nodiscard]] QuietEntry entry(double admitted, double untold) const {
-        QuietEntry result;
-        result.key = key;
-        result.run = 7;
-        result.admitted = admitted;
-        result.untold = result.untold_full = result.fresh = untold;
-        result.limit_rate = parameters.rate;
-        result.low = parameters.low;
-        return result;
-    }
-    /// Whether the entry was taken in.
-    bool tell(std::uint32_t from, const QuietEntry& told) {
-        return owner.receive_quiet(member(from), number(from), told, now, *this);
-    }
+struct Fixture : test::ThreeOwnersFixture {
+    Fixture() : ThreeOwnersFixture(1e-6) {}
     void report(std::uint32_t from, double admitted, double rate) {
         DeltaEntry delta;
         delta.key = key;
