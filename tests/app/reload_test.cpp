@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -99,12 +100,12 @@ class Running final : public node::HostListener {
 
     void reload(const std::vector<Override>& values) {
         write(values);
-        const std::uint64_t before = readings_;
+        const std::uint64_t before = readings_of_everything_;
         host_->reload(node::Reload::everything);
-        for (int turns = 0; readings_ == before && turns < 200; ++turns) {
+        for (int turns = 0; readings_of_everything_ == before && turns < 200; ++turns) {
             control_.run_one_for(std::chrono::milliseconds(100));
         }
-        REQUIRE(readings_ != before);
+        REQUIRE(readings_of_everything_ != before);
         CHECK(errors_ == Lines{});
     }
 
@@ -138,15 +139,16 @@ class Running final : public node::HostListener {
     [[nodiscard]] Endpoint upstream() const {
         return net::to_endpoint(published_->upstream.front());
     }
+    /// In one step: the host may be reading the file, because it watches it.
     void write(const std::vector<Override>& values) const {
-        folder_.write("weir.yaml", to_yaml(values));
+        std::filesystem::rename(drafts_.write("weir.yaml", to_yaml(values)),
+                                folder_.path() + "/weir.yaml");
     }
 
     void keys_warned(const std::string& /*warning*/) override {}
     void keys_failed(const std::string& /*reason*/) override {}
     void reload_failed(const std::vector<std::string>& errors) override {
-        errors_ = errors;
-        ++readings_;
+        errors_.insert(errors_.end(), errors.begin(), errors.end());
     }
     void sets_left_out(const std::vector<std::string>& errors) override { reload_failed(errors); }
     void sets_applied(const node::SetsOutcome& /*outcome*/) override {}
@@ -154,9 +156,11 @@ class Running final : public node::HostListener {
     void settings_taken_over(const Settings& in_force, const Lines& /*after_restart*/) override {
         live_->take_over(in_force);
     }
-    void reloaded(std::size_t /*quota_sets*/) override { ++readings_; }
+    /// Tells readings that reload() asked for from those that a watched file caused.
+    void read_own_files() override { ++readings_of_everything_; }
 
     node::testing::Folder folder_;
+    node::testing::Folder drafts_;
     boost::asio::io_context control_{1};
     Log log_;
     std::optional<node::Host> host_;
@@ -165,7 +169,7 @@ class Running final : public node::HostListener {
     std::shared_ptr<const routing::Router> router_before_;
     Endpoint upstream_before_;
     Lines errors_;
-    std::uint64_t readings_ = 0;
+    std::uint64_t readings_of_everything_ = 0;
 };
 
 /// Without a cluster, whose socket would be opened.

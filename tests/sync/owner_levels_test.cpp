@@ -14,7 +14,6 @@ namespace {
 using test::member;
 using testing::plus_minus;
 
-constexpr double kLow = test::ThreeOwnersFixture::kLow;
 constexpr double kRate = 0.01;
 
 /// The first of three owners, or the second one.

@@ -16,7 +16,6 @@ namespace {
 using test::member;
 using testing::plus_minus;
 
-constexpr double kLow = test::ThreeOwnersFixture::kLow;
 constexpr std::uint32_t kOrigin = 5;
 constexpr std::uint32_t kOther = 6;
 
