@@ -122,6 +122,9 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] KeptLevels& kept_levels() { return kept_levels_; }
     /// Says whether there is no fleet.
     void set_alone(bool alone) {
+        if (!alone) {
+            window_origin_.listen();  // else what comes before the first tick is never told
+        }
         kept_counts_.set_alone(alone);
         kept_levels_.set_alone(alone);
     }

@@ -45,9 +45,7 @@ std::size_t WindowOwner::uncertain(const LostOwners& lost) const {
         const membership::Shard shard = membership::shard_of(key.quota);
         const std::int64_t end = limits_[slot].end;
         const std::int64_t begin = end - static_cast<std::int64_t>(key.period_ms / 1000);
-        const bool owned =
-            std::find(owners_[shard].begin(), owners_[shard].end(), self_) != owners_[shard].end();
-        count += owned && end > second_ && begin <= lost.lost_at(shard) ? 1U : 0U;
+        count += is_owner(key) && end > second_ && begin <= lost.lost_at(shard) ? 1U : 0U;
     });
     WEIR_ASSERT(count <= limits_.size());
     return count;

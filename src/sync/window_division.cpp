@@ -13,8 +13,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What cannot be divided equally goes to others after so long.
+/// What cannot be divided equally goes to another member after so long at least, and not before
+/// that one has asked so often for more. Where a balancer serves the members in turn, the one that
+/// holds the last request of a window uses it before another has asked twice; but who has just
+/// admitted something asks three times for more of it.
 constexpr Duration kWindowTurn = 1s;
+constexpr std::uint32_t kAsksForTurn = 4;
 
 /// So many changes of the number of members are remembered.
 constexpr std::size_t kMostChanges = 4096;
@@ -59,7 +63,6 @@ struct WindowOwner::Plan {
     std::uint64_t coming = 0;  // will be free when origins have confirmed
     std::uint64_t missing = 0;
     std::uint64_t spare = 0;  // that each may have in addition, as long as others do not want it
-    std::size_t turn = 0;
 };
 
 std::uint64_t WindowOwner::counted(const Row& row, std::uint64_t silent) {
@@ -96,6 +99,23 @@ std::uint64_t WindowOwner::silent_part(const Limit& limit, Instant now) const {
     return std::max<std::uint64_t>(1, limit.most);
 }
 
+/// The member may ask for more. If another one has had the turn for long enough, and did not need
+/// it while this one did, it is this one's turn.
+void WindowOwner::take_turn(Limit& limit, Row& row, Instant now) {
+    if (row.said.wanted <= row.said.allowance || row.number == limit.turn) {
+        return;
+    }
+    ++row.asked;
+    if (row.asked < kAsksForTurn || now - limit.turned < kWindowTurn) {
+        return;
+    }
+    limit.turn = row.number;
+    limit.turned = now;
+    for (auto& [id, each] : limit.rows) {
+        each.asked = 0;
+    }
+}
+
 /// Divides what is left of the window by what each origin wants.
 WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
     Plan plan;
@@ -109,7 +129,14 @@ WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
     }
     std::uint64_t used = admitted;
     std::uint64_t sum = 0;
-    for (auto& [id, row] : limit.rows) {
+    // Those that come first get what cannot be divided equally.
+    const auto first = std::find_if(limit.rows.begin(), limit.rows.end(), [&](const auto& each) {
+        return each.second.number == limit.turn;
+    });
+    auto next = first;
+    for (std::size_t left = limit.rows.size(); left > 0; --left) {
+        next = next == limit.rows.end() ? limit.rows.begin() : next;
+        auto& [id, row] = *next++;
         const bool divides = row.reported;
         plan.entries.push_back({&id, &row, row.granted, counted(row, silent), divides});
         wanted.push_back(divides ? less_or_zero(row.said.wanted, row.said.admitted) : 0);
@@ -124,10 +151,9 @@ WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
     }
     const std::uint64_t there = less_or_zero(limit.most, admitted);
     limit.scarce = sum > there;
-    plan.turn = static_cast<std::size_t>(now.time_since_epoch() / kWindowTurn);
     WEIR_ASSERT(members_ >= 1);
     plan.spare = less_or_zero(there, sum) / (2 * std::uint64_t{members_});
-    const std::vector<std::uint64_t> extra = divide(there, wanted, plan.turn);
+    const std::vector<std::uint64_t> extra = divide(there, wanted, 0);
     for (std::size_t i = 0; i < extra.size(); ++i) {
         Plan::Entry& entry = plan.entries[i];
         entry.part = entry.divides ? entry.row->said.admitted + extra[i] : entry.part;
@@ -140,8 +166,7 @@ WindowOwner::Plan WindowOwner::make_plan(Limit& limit, Instant now) const {
 
 /// Grants what is free to those that lack it.
 void WindowOwner::give(Plan& plan) {
-    for (std::size_t i = 0; i < plan.entries.size(); ++i) {
-        Plan::Entry& entry = plan.entries[(plan.turn + i) % plan.entries.size()];
+    for (Plan::Entry& entry : plan.entries) {
         Row& row = *entry.row;
         if (!entry.divides || entry.part <= row.granted) {
             continue;

@@ -330,7 +330,7 @@ void WindowOrigin::report(Limit& limit, Instant now) {
     limit.again = false;
     limit.counts.lacking = 0;
     for (Told& told : limit.owners) {
-        told.sent = 0;
+        told.sent = told.answers = 0;
     }
     ++statistics_.windows_reported;
 }
@@ -388,6 +388,18 @@ void WindowOrigin::tell_all(Instant now, const membership::Owners& owners, Windo
     });
 }
 
+/// Notes that an owner has answered the newest report.
+WindowOrigin::Answer WindowOrigin::take_answer(Limit& limit, const gossip::MemberId& from) {
+    for (std::size_t i = 0; i < limit.owner_count; ++i) {
+        Told& told = limit.owners[i];
+        if (told.owner == from) {
+            told.noted = limit.said.number;
+            return {.noted = true, .repeated = ++told.answers > told.sent};
+        }
+    }
+    return {};
+}
+
 void WindowOrigin::receive(const gossip::MemberId& from, const WindowGrant& grant, Instant now) {
     const auto known = limits_.find(grant.key);
     if (!known && !(grant.granted && grant.number == 0)) {
@@ -414,14 +426,8 @@ void WindowOrigin::receive(const gossip::MemberId& from, const WindowGrant& gran
     if (!answers && grant.number != 0) {
         return;
     }
-    bool noted = false;
-    for (std::size_t i = 0; i < limit.owner_count && answers; ++i) {
-        if (limit.owners[i].owner == from) {
-            limit.owners[i].noted = grant.number;
-            noted = true;
-        }
-    }
-    if (noted && !grant.granted && grant.end > second_ && grant.end < limit.end) {
+    const Answer answer = answers ? take_answer(limit, from) : Answer{};
+    if (answer.noted && !grant.granted && grant.end > second_ && grant.end < limit.end) {
         // The first owner, which may be this member after a fault, does not know of the window that
         // began before: all owners are told.
         limit.end = grant.end;
@@ -433,10 +439,11 @@ void WindowOrigin::receive(const gossip::MemberId& from, const WindowGrant& gran
         (limit.end > second_ && grant.end > limit.end)) {
         return;
     }
-    // What was granted and taken back before it was told here needs to be confirmed, too.
+    // What was granted and taken back before it was told here needs to be confirmed, too. If no
+    // more is left of it than was reported, that shows when the owner says it without being asked.
     const auto granted = static_cast<double>(grant.allowance);
     limit.again = limit.again || (limit.said.run != 0 && granted <= limit.counts.allowance &&
-                                  grant.allowance != limit.said.allowance);
+                                  (answer.repeated || grant.allowance != limit.said.allowance));
     limit.end = grant.end;  // if it is another one, then the same window by the owner's name
     limit.scarce = grant.scarce;
     limit.allowance = grant.allowance;

@@ -50,7 +50,8 @@ class WindowOrigin {
     WindowOrigin(limiter::Limiter& limiter, SyncStatistics& statistics)
         : limiter_(limiter), statistics_(statistics) {}
 
-    /// From now on the limiter notes which limits are used, also before the first tick.
+    /// From now on the limiter notes which limits are used, also before the first tick. To be
+    /// called before the first request: of those that it had noted by then nobody hears.
     void listen() {
         limiter_.drain_active([](limiter::LimitRef) {});
     }
@@ -87,8 +88,9 @@ class WindowOrigin {
     /// What is known of one owner of a limit.
     struct Told {
         gossip::MemberId owner;
-        std::uint64_t noted = 0;  // the number of the newest report that it has noted; 0 = none
-        std::uint32_t sent = 0;   // how often the newest report was sent
+        std::uint64_t noted = 0;    // the number of the newest report that it has noted; 0 = none
+        std::uint32_t sent = 0;     // how often the newest report was sent
+        std::uint32_t answers = 0;  // and how often it was answered
         Instant sent_at{};
     };
     struct Limit {
@@ -106,6 +108,11 @@ class WindowOrigin {
         bool again = false;  // an owner has asked for a report
         std::array<Told, membership::kOwnersPerShard> owners;
         std::size_t owner_count = 0;
+    };
+
+    struct Answer {
+        bool noted = false;     // it is of an owner
+        bool repeated = false;  // which says it without being asked
     };
 
     void follow(const membership::Owners& owners, Instant now);
@@ -126,6 +133,7 @@ class WindowOrigin {
     [[nodiscard]] Instant after_end(const Limit& limit, Instant now) const;
     [[nodiscard]] Instant next_look(const Limit& limit, Instant now) const;
     void allow(Limit& limit, bool anew, Instant now);
+    [[nodiscard]] static Answer take_answer(Limit& limit, const gossip::MemberId& from);
 
     limiter::Limiter& limiter_;
     SyncStatistics& statistics_;

@@ -14,10 +14,8 @@ using namespace std::chrono_literals;
 /// A limit with many origins is divided at most so often.
 constexpr Duration kDivideWindowEvery = 20ms;
 constexpr std::size_t kFewRows = 16;
-/// What other owners have not noted is told again after so long, each next time after twice the
-/// time.
-constexpr Duration kHandAgain = 300ms;
-constexpr std::uint32_t kHandDoublings = 5;
+/// A smaller grant that is not confirmed is told again after twice the time, so often.
+constexpr std::uint32_t kGrantDoublings = 5;
 
 }  // namespace
 
@@ -69,6 +67,11 @@ void WindowOwner::follow_owners(Instant now, const gossip::MemberId& self,
         ++owners_version_[shard];
     }
     self_ = self;
+}
+
+bool WindowOwner::is_owner(const LimitKey& key) const {
+    const membership::OwnerList& list = owners_[membership::shard_of(key.quota)];
+    return std::find(list.begin(), list.end(), self_) != list.end();
 }
 
 bool WindowOwner::is_first(const LimitKey& key) const {
@@ -137,6 +140,7 @@ void WindowOwner::begin(Limit& limit, std::uint32_t end) {
     WEIR_ASSERT(end != 0);
     limit.end = end;
     limit.scarce = false;
+    limit.turn = 0;
 }
 
 /// Decides to which window the report belongs. False: to one that has ended.
@@ -164,6 +168,14 @@ bool WindowOwner::settle_end(Limit& limit, const WindowReport& report) {
         }
     }
     return true;
+}
+
+/// Whether members that live are in a window that ends later. Of those that are gone an owner of
+/// before may tell, in whose window nobody is any more; if somebody is, that member says so.
+bool WindowOwner::is_of_earlier(const Limit& limit, const WindowReport& report) const {
+    return report.end < limit.end && report.end > second_ + kClocksDiffer &&
+           std::any_of(limit.rows.begin(), limit.rows.end(),
+                       [](const auto& each) { return each.second.reported; });
 }
 
 // --- members that are gone -----------------------------------------------------------------------
@@ -282,6 +294,7 @@ WindowOwner::Row* WindowOwner::take_row(Limit& limit, const gossip::MemberId& fr
     row.said.end = limit.end;
     row.granted = row.most_granted = std::max(report.allowance, report.admitted);
     limit.most = report.most > 0 ? report.most : limit.most;
+    take_turn(limit, row, now);
     return &row;
 }
 
@@ -330,8 +343,7 @@ bool WindowOwner::hear_of_gone(Limit& limit, const gossip::MemberId& from,
 
 void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
                           const WindowReport& report, Instant now, WindowSink& sink) {
-    const membership::OwnerList& list = owners_[membership::shard_of(report.key.quota)];
-    if (std::find(list.begin(), list.end(), self_) == list.end()) {
+    if (!is_owner(report.key)) {
         ++statistics_.refused_not_owner;
         return;
     }
@@ -343,6 +355,9 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
     }
     Limit& limit = limits_[*slot];
     due_.add(*slot, now + 1s);  // also if there is no room for what is reported
+    if (report.gone && is_of_earlier(limit, report)) {
+        return;  // it is told again, and counts as soon as a member that lives names this end
+    }
     if (!settle_end(limit, report)) {
         sink.send_window_grant(from, answer);  // nobody needs to know it any more
         due_.add(*slot, now);
@@ -383,65 +398,6 @@ void WindowOwner::receive(const gossip::MemberId& from, MemberNumber number,
     due_.add(*slot, divides ? next_look(limit, now) : limit.divided + kDivideWindowEvery);
 }
 
-void WindowOwner::noted(const gossip::MemberId& from, const WindowGrant& grant) {
-    const auto known = limits_.find(grant.key);
-    if (!known) {
-        return;
-    }
-    Limit& limit = limits_[*known];
-    if (limit.gone.note(grant.run, grant.number, owner_bits(grant.key, from)) &&
-        limit.gone.untold() > 0) {
-        limit.handed_times = 1;  // they listen: the rest need not wait for long
-        due_.add(*known, hand_again(limit));
-    }
-}
-
-/// The bit of this member among the owners of the limit; none if it is not among them.
-GoneRuns::OwnerBits WindowOwner::owner_bits(const LimitKey& key,
-                                            const gossip::MemberId& member) const {
-    const membership::OwnerList& list = owners_[membership::shard_of(key.quota)];
-    const auto place = std::find(list.begin(), list.end(), member) - list.begin();
-    return place == static_cast<std::ptrdiff_t>(list.size())
-               ? GoneRuns::OwnerBits{0}
-               : static_cast<GoneRuns::OwnerBits>(1U << static_cast<unsigned>(place));
-}
-
-/// When counts that were not noted are told again, or what found no room is tried again.
-Instant WindowOwner::hand_again(const Limit& limit) const {
-    const membership::Shard shard = membership::shard_of(limit.key.quota);
-    if (limit.handed_times == 0 || limit.owners_version != owners_version_[shard]) {
-        return Instant{};
-    }
-    return limit.handed +
-           kHandAgain * (std::int64_t{1} << std::min(limit.handed_times, kHandDoublings));
-}
-
-/// Tells the other owners what members that are gone had admitted.
-void WindowOwner::hand_over(Limit& limit, Instant now, WindowSink& sink) {
-    const membership::Shard shard = membership::shard_of(limit.key.quota);
-    const membership::OwnerList& list = owners_[shard];
-    if (limit.owners_version != owners_version_[shard]) {
-        limit.owners_version = owners_version_[shard];
-        limit.handed_times = 0;
-        const auto all = static_cast<GoneRuns::OwnerBits>((1U << list.size()) - 1);
-        limit.gone.tell_all(static_cast<GoneRuns::OwnerBits>(all & ~owner_bits(limit.key, self_)));
-    }
-    if (limit.gone.untold() == 0 || now < hand_again(limit)) {
-        return;
-    }
-    limit.gone.for_each_untold([&](const GoneRuns::GoneRun& count, GoneRuns::OwnerBits owners) {
-        const bool room = sink.has_room_for_windows(false);
-        for (std::size_t i = 0; room && i < list.size(); ++i) {
-            if ((owners >> i & 1U) != 0) {
-                sink.send_window_report(list[i], report_of(limit, count));
-            }
-        }
-        return room;
-    });
-    limit.handed = now;
-    ++limit.handed_times;
-}
-
 // --- what is due ---------------------------------------------------------------------------------
 
 void WindowOwner::look(std::uint32_t slot, Instant now, WindowSink& sink) {
@@ -461,7 +417,7 @@ void WindowOwner::look(std::uint32_t slot, Instant now, WindowSink& sink) {
 
 /// When a member that has not confirmed a smaller grant, or not answered a question, is told again.
 Duration WindowOwner::again_after(const Row& row) {
-    return kGrantAgain * (std::int64_t{1} << std::min(row.unconfirmed, kHandDoublings));
+    return kGrantAgain * (std::int64_t{1} << std::min(row.unconfirmed, kGrantDoublings));
 }
 
 Instant WindowOwner::next_look(const Limit& limit, Instant now) const {

@@ -132,6 +132,7 @@ class WindowOwner {
         std::uint64_t most_granted = 0;  // since it reported
         Instant told{};                  // when the newest grant was sent
         Instant heard{};                 // when it last reported
+        std::uint32_t asked = 0;         // how often it asked for more since the last turn began
         std::uint32_t unconfirmed = 0;   // smaller grants, or questions, in a row without a report
     };
     /// The share of a member that cannot be heard is kept.
@@ -148,6 +149,10 @@ class WindowOwner {
         GoneRuns gone;                            // of members that are gone or cannot be heard
         std::map<std::uint64_t, HeldShare> held;  // of these runs the member's share is kept
         bool scarce = false;
+        /// Who gets first what cannot be divided equally, and since when. With the number of no
+        /// member it is the one with the lowest address.
+        MemberNumber turn = 0;
+        Instant turned{};
         std::uint32_t owners_version = 0;  // the shard's, when the others were last told anew
         Instant handed{};                  // when it was last told to other owners
         std::uint32_t handed_times = 0;
@@ -167,12 +172,14 @@ class WindowOwner {
     void note_members(std::uint32_t members, Instant now);
     [[nodiscard]] std::uint64_t silent_part(const Limit& limit, Instant now) const;
     [[nodiscard]] static Duration again_after(const Row& row);
+    [[nodiscard]] bool is_owner(const LimitKey& key) const;
     [[nodiscard]] bool is_first(const LimitKey& key) const;
     [[nodiscard]] Instant hand_again(const Limit& limit) const;
     [[nodiscard]] bool learns(const Limit& limit, Instant now) const;
     [[nodiscard]] std::optional<std::uint32_t> find_or_add(const LimitKey& key);
     void remove(std::uint32_t slot);
     bool settle_end(Limit& limit, const WindowReport& report);
+    [[nodiscard]] bool is_of_earlier(const Limit& limit, const WindowReport& report) const;
     void begin(Limit& limit, std::uint32_t end);
     void forget_counts(Limit& limit);
     void look(std::uint32_t slot, Instant now, WindowSink& sink);
@@ -191,6 +198,7 @@ class WindowOwner {
     Row* take_row(Limit& limit, const gossip::MemberId& from, MemberNumber number,
                   const WindowReport& report, Instant now);
     [[nodiscard]] static std::uint64_t counted(const Row& row, std::uint64_t silent);
+    static void take_turn(Limit& limit, Row& row, Instant now);
     [[nodiscard]] Plan make_plan(Limit& limit, Instant now) const;
     void divide_anew(Limit& limit, Instant now, WindowSink& sink);
     static void give(Plan& plan);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -23,7 +24,7 @@ using namespace std::chrono_literals;
 constexpr std::int64_t kWall = 1'795'867'200;
 
 /// A member that gets what the test says, and keeps nothing of what it sends.
-struct Alone final : WindowSink {
+struct Alone : WindowSink {
     explicit Alone(std::uint64_t seed, limiter::WindowStart from = limiter::WindowStart::calendar)
         : limiter({.seed = seed}) {
         limiter.set_wall_clock(std::chrono::seconds(kWall) - now.time_since_epoch());
@@ -46,6 +47,7 @@ struct Alone final : WindowSink {
     void send_window_report(const gossip::MemberId& to, const WindowReport& report) override {
         CHECK(plausible(report));
         ++sent;
+        ++reports;
         last = report;
         if (to == self) {
             owner.receive(self, silence.number(self, now), report, now, *this);
@@ -54,6 +56,7 @@ struct Alone final : WindowSink {
     void send_window_grant(const gossip::MemberId& to, const WindowGrant& grant) override {
         CHECK(plausible(grant));
         ++sent;
+        noted += grant.run == 9 ? 1U : 0U;
         if (to == self) {
             origin.receive(self, grant, now);
         }
@@ -80,6 +83,8 @@ struct Alone final : WindowSink {
     WindowOrigin origin{limiter, statistics};
     WindowOwner owner{silence, [this] { return ids; }, statistics};
     std::uint64_t sent = 0;
+    std::uint64_t reports = 0;
+    std::uint64_t noted = 0;  // answers about run 9
     WindowReport last;
 };
 
@@ -162,6 +167,136 @@ TEST_CASE("a member joins the window that another owner knows, also if it is the
     CHECK(end_here() == kWall + 30);
     CHECK(member.last.end == kWall + 30);
     CHECK(member.owner.admitted(member.last.key) == 1);
+}
+
+/// What a member has admitted in the window of "q" that ends so many seconds after the start.
+WindowReport report_of(std::uint64_t run, std::int64_t end, std::uint64_t admitted) {
+    return {.key = {quota_hash("q"), 1, 0, 60'000},
+            .run = run,
+            .end = static_cast<std::uint32_t>(kWall + end),
+            .number = 1,
+            .most = 100,
+            .allowance = 20,
+            .admitted = admitted,
+            .wanted = admitted};
+}
+
+/// An owner of "q" to which two others report.
+struct Heard : Alone {
+    Heard() : Alone(6, limiter::WindowStart::first) {
+        for (const gossip::MemberId& id : ids) {
+            if (id != self) {
+                others.push_back(id);
+                silence.joined(id, true);
+            }
+        }
+        tick();
+    }
+    void hear(std::size_t from, const WindowReport& report) {
+        const MemberNumber number = silence.number(others[from], now);
+        silence.heard(number, now);
+        owner.receive(others[from], number, report, now, *this);
+    }
+    [[nodiscard]] std::optional<std::uint64_t> known() const { return owner.admitted(last_key); }
+    const LimitKey last_key = report_of(1, 60, 0).key;
+    std::vector<gossip::MemberId> others;
+};
+
+TEST_CASE("who tells of one that is gone does not decide which window members that live are in") {
+    Heard member;
+    WindowReport gone = report_of(9, 60, 30);
+    gone.gone = true;
+    SUBCASE("they are in a later one") {
+        member.hear(0, report_of(1, 90, 5));
+        member.hear(1, gone);
+        CHECK(member.known() == 5);
+        CHECK(member.noted == 0);
+        member.hear(2, report_of(2, 60, 3));  // in that one, too, after all
+        member.hear(1, gone);
+        CHECK(member.known() == 38);
+        CHECK(member.noted == 1);
+    }
+    SUBCASE("none is known to be in any") {
+        member.hear(1, gone);
+        CHECK(member.known() == 30);
+        member.hear(0, report_of(1, 90, 5));
+        CHECK(member.known() == 35);
+    }
+}
+
+TEST_CASE("what is granted and taken back before it was reported is confirmed") {
+    Alone member(4);
+    member.sent = 1;  // so that there is room for what may wait
+    member.tick();
+    const auto leaf = member.limiter.find(member.thread, "q", member.now);
+    REQUIRE(member.limiter.check(member.thread, leaf, {}, member.now, limiter::CheckMode::charge)
+                .admitted);
+    const auto wait = [&] {
+        for (int i = 0; i < 30; ++i) {
+            member.now += 10ms;
+            member.tick();
+        }
+    };
+    wait();
+    REQUIRE(member.last.admitted == 1);
+    const std::uint64_t number = member.last.number;
+    WindowGrant grant{.key = member.last.key,
+                      .run = 7,
+                      .end = member.last.end,
+                      .number = number,
+                      .granted = true,
+                      .allowance = member.last.allowance + 5};
+    bool raised = false;
+    SUBCASE("it came here") { raised = true; }
+    SUBCASE("it was lost") {}
+    if (raised) {
+        member.origin.receive(member.self, grant, member.now);
+        wait();
+        CHECK(member.last.number == number);
+    }
+    grant.allowance -= 5;
+    member.origin.receive(member.self, grant, member.now);
+    wait();
+    CHECK(member.last.number > number);
+    CHECK(member.last.allowance == grant.allowance);
+    const std::uint64_t confirmed = member.last.number;
+    wait();
+    CHECK(member.last.number == confirmed);
+}
+
+TEST_CASE("two answers to a report that was sent twice, because they took long, ask for nothing") {
+    Alone member(4);
+    member.sent = 1;  // so that there is room for what may wait
+    member.self = member.ids[0];
+    const std::vector<membership::OwnerCandidate> other = {{member.ids[1], {}}};
+    (void)member.owners.recompute(other);  // it does not answer at once
+    const auto leaf = member.limiter.find(member.thread, "q", member.now);
+    REQUIRE(member.limiter.check(member.thread, leaf, {}, member.now, limiter::CheckMode::charge)
+                .admitted);
+    const auto wait = [&] {
+        for (int i = 0; i < 30; ++i) {
+            member.now += 10ms;
+            member.tick();
+        }
+    };
+    wait();
+    const std::uint64_t number = member.last.number;
+    const WindowGrant grant{.key = member.last.key,
+                            .run = 7,
+                            .end = member.last.end,
+                            .number = number,
+                            .granted = true,
+                            .allowance = member.last.allowance};
+    REQUIRE(member.reports == 2);
+    member.sent = 1;
+    for (int i = 0; i < 2; ++i) {
+        member.origin.receive(member.ids[1], grant, member.now);
+        wait();
+        CHECK(member.last.number == number);
+    }
+    member.origin.receive(member.ids[1], grant, member.now);
+    wait();
+    CHECK(member.last.number > number);
 }
 
 TEST_CASE("whatever peers say, no member admits more than the limit in a window of its own") {

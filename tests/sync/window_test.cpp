@@ -62,6 +62,39 @@ TEST_CASE("windows are used up and not exceeded, wherever the load is") {
     }
 }
 
+TEST_CASE("the last requests of a window are admitted, however few come and whoever serves them") {
+    struct Case {
+        const char* name;
+        std::vector<double> shares;  // of five members
+        bool in_turn;                // a balancer serves one after the other
+    };
+    for (const Case& one : {Case{"in turn", {0.2, 0.2, 0.2, 0.2, 0.2}, true},
+                            Case{"random", {0.2, 0.2, 0.2, 0.2, 0.2}, false},
+                            Case{"nearly all at one", {0.92, 0.02, 0.02, 0.02, 0.02}, false}}) {
+        CAPTURE(one.name);
+        double admitted = 0;
+        constexpr int kTimes = 20;
+        for (std::uint64_t seed = 1; seed <= kTimes; ++seed) {
+            WindowFleet fleet(5, each_minute(12), seed);
+            Random random(seed);
+            fleet.run_to(1);
+            for (int i = 0; i < 40; ++i) {
+                std::size_t member = static_cast<std::size_t>(i) % 5;
+                for (double at = one.in_turn ? -1 : random.unit(); at >= 0;
+                     at -= one.shares[member]) {
+                    member = (member + 1) % 5;
+                }
+                (void)fleet.offer(member, 1);
+                fleet.run(1.4);
+            }
+            CHECK(fleet.sum() <= 12);
+            CHECK(fleet.sum() >= 11);
+            admitted += fleet.sum();
+        }
+        CHECK(admitted >= 0.99 * 12 * kTimes);
+    }
+}
+
 TEST_CASE("a member that never used a spent window admits nothing of it, also in its first burst") {
     WindowFleet fleet(3, each_minute(300), 3);
     fleet.run_to(2);

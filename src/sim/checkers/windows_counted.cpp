@@ -57,6 +57,16 @@ OpenCounts counts_of(const Facts& facts, const ProcessFact& owner) {
     return counts;
 }
 
+bool runs(const Facts& facts, std::size_t process) {
+    return std::any_of(facts.running.begin(), facts.running.end(),
+                       [&](const ProcessFact& each) { return each.process == process; });
+}
+
+bool owns(const ProcessFact& process, LimitIndex limit) {
+    const std::vector<LimitIndex>& owned = process.windows_owned;
+    return std::find(owned.begin(), owned.end(), limit) != owned.end();
+}
+
 }  // namespace
 
 void WindowsCounted::check_twice(const Facts& facts, const ProcessFact& owner,
@@ -79,7 +89,8 @@ void WindowsCounted::check_twice(const Facts& facts, const ProcessFact& owner,
     for (const auto& [of, counted] : counts_of(facts, owner)) {
         const auto truth = truths.find(of);
         const double admitted = truth == truths.end() ? 0 : truth->second;
-        if (counted > admitted) {
+        const bool retold = runs(facts, of.process) && !owns(owner, of.limit);
+        if (counted > admitted && !retold) {
             findings.add(name(), facts.at,
                          who + ", " + facts.quota(of.limit) + ": " + std::to_string(counted) +
                              " of " + facts.name(of.process) + ", which admitted " +
@@ -97,9 +108,8 @@ void WindowsCounted::check_lost(const Facts& facts, const ProcessFact& owner,
         }
     }
     const OpenCounts counts = counts_of(facts, owner);
-    const std::vector<LimitIndex>& owned = owner.windows_owned;
     for (const auto& [of, admitted] : due) {
-        if (std::find(owned.begin(), owned.end(), of.limit) == owned.end()) {
+        if (!owns(owner, of.limit)) {
             continue;
         }
         const auto count = counts.find(of);

@@ -1,10 +1,12 @@
 #pragma once
 // Checks the counts of windows that owners keep. Nothing is counted twice: no owner has more for a
 // process than this one has admitted in the window, nor anything for a run that no process has.
-// Nothing is lost: when the fleet has been in order for kCalm seconds, each owner has at least what
-// each process had admitted a second ago, also of processes that are gone. Of one that was killed,
-// what it had told nobody may be missing (WindowTruth::untold). An owner that says that counts may
-// be missing is not held to the second rule. Not thread-safe; it keeps nothing (checker.h).
+// (What a member that does not own a limit any more knew of a process that runs is no such count:
+// the process tells it anew before anybody uses it.) Nothing is lost: when the fleet has been in
+// order for kCalm seconds, each owner has at least what each process had admitted a second ago,
+// also of processes that are gone. Of one that was killed, what it had told nobody may be missing
+// (WindowTruth::untold). An owner that says that counts may be missing is not held to the second
+// rule. Not thread-safe; it keeps nothing (checker.h).
 
 #include "sim/checkers/checker.h"
 
