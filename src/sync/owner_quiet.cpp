@@ -44,7 +44,7 @@ bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
                                  : order_one(from, number, entry, now, sink);
         }
     }
-    if (!is_first(membership::shard_of(entry.key.quota))) {
+    if (leaves_ || !is_first(membership::shard_of(entry.key.quota))) {
         // What is taken in by who has handed over already, nobody would hand over.
         ++statistics_.refused_not_owner;
         return false;

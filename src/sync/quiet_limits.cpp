@@ -165,7 +165,10 @@ void QuietLimits::fall_quiet(limiter::LimitRef ref, const LimitKey& key,
     limit.low = parameters.low;
     limit.share.at = limit.touched = now;
     if (const auto counts = limiter_.take_unviewed(ref, now)) {
-        limit.share.own = limit.share.own_full = counts->level;
+        limit.share.own = limit.share.own_full = std::max(0.0, counts->level - counts->admitted);
+        if (counts->admitted > 0) {
+            count(limit, *counts, now);  // by workers, since it was told of for the last time
+        }
     }
     *slot_place(ref.record) = *slot + 1;
 }
@@ -236,6 +239,7 @@ std::optional<QuietLimit> QuietLimits::take(const LimitKey& key, Instant now) {
     QuietLimit& limit = slots_[known->second];
     if (const auto counts = limiter_.take_unviewed(limit.ref, now)) {
         count(limit, *counts, now);
+        limit.unviewed = true;
     }
     const QuietLimit taken = limit;
     remove(known->second);

@@ -51,6 +51,7 @@ struct QuietLimit {
     bool leaves = false;     // its place is wanted: what the owner does not know is told first
     bool no_room = false;    // it was to wake, and there was no room for it among those awake
     bool again = false;      // its first use was told at once: what follows is told soon
+    bool unviewed = false;   // when it was taken, the limiter had no view of it
 };
 
 /// Sends entries to owners, one of which may be this member itself.

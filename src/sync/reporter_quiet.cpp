@@ -42,10 +42,13 @@ void Reporter::wake_quiet(const LimitKey& key, std::uint32_t run, double known, 
     if (ledger_ != nullptr) {
         ledger_->counted_quietly(key, -untold);
     }
+    // What workers have admitted since the quiet limit was taken is all that the new view has.
+    const double since = quiet->unviewed ? counts->admitted : 0;
+    WEIR_ASSERT(since >= 0);
     const double lately = counts->offered_rate * limiter::kRateWindow;
     limiter::LocalCounts base = *counts;
-    base.admitted -= untold;
-    base.offered -= std::max(untold, lately);
+    base.admitted -= untold + since;
+    base.offered -= std::max(untold, lately) + since;
     if (SyncedLimit* limit = begin(quiet->ref, key, *identity, base, now, owners)) {
         limit->begin_awake(untold, std::max(untold, lately), quiet->quick_rate);
         woken_.push_back(awake_.back());

@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "definitions/quota.h"
@@ -38,10 +40,24 @@ LimitKey key_of(std::string_view name, Duration period) {
 /// More edits than a quota remembers former limits: the first one's record is given away.
 constexpr int kEdits = 20;
 
+/// Does something once, in the middle of what the control thread does, as a worker might.
+struct Meanwhile final : WeightLedger {
+    void note(const LimitKey&, std::uint32_t, WeightFate, double) override {}
+    void counted_quietly(const LimitKey&, double) override { happen(); }
+    void run_began(const LimitKey&, std::uint32_t) override {}
+    void happen() {
+        if (const auto one = std::exchange(act, nullptr)) {
+            one();
+        }
+    }
+    std::function<void()> act;
+};
+
 struct Origin : DeltaSink, QuietSink {
     void send_delta(const gossip::MemberId&, const DeltaEntry& entry) override {
         deltas.push_back(entry);
         --room;
+        meanwhile.happen();
     }
     bool has_room_for_delta(const gossip::MemberId&, bool) override { return room > 0; }
     void send_quiet(const gossip::MemberId&, const QuietEntry& entry) override {
@@ -85,7 +101,8 @@ struct Origin : DeltaSink, QuietSink {
     int room = 1'000'000;  // for so many deltas
     std::vector<QuietEntry> told;
     bool answers = true;
-    QuietLimits quiet{settings, limiter, Random(8), statistics};
+    Meanwhile meanwhile;
+    QuietLimits quiet{settings, limiter, Random(8), statistics, &meanwhile};
     Reporter reporter{settings, limiter, side, quiet, Random(7), statistics};
 };
 
@@ -334,6 +351,38 @@ TEST_CASE_FIXTURE(Origin, "a limit falls quiet when its owners can be told so") 
     tick();
     REQUIRE_FALSE(deltas.empty());
     CHECK(quiet.find(key) != nullptr);
+}
+
+TEST_CASE_FIXTURE(Origin, "what workers admit while a limit passes between the tables is told") {
+    const membership::OwnerCandidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
+    static_cast<void>(owners.recompute({&owner, 1}));
+    edit(every("a", 1h));
+    tick();
+    const LimitKey key = key_of("a", 1h);
+    const auto use_twice = [this] {
+        use("a");
+        use("a");
+    };
+    use_twice();
+    tick();
+    REQUIRE(quiet.find(key) != nullptr);
+    use("a");
+    meanwhile.act = use_twice;
+    reporter.wake_quiet(key, quiet.find(key)->run, 2, now, owners);
+    CHECK(meanwhile.act == nullptr);
+    tick();
+    REQUIRE(!deltas.empty());
+    CHECK(deltas.back().admitted == 3);  // and two were known
+
+    now += 3s;
+    meanwhile.act = use_twice;
+    reporter.let_fall_quiet(
+        owner.id, {.key = key, .kind = OrderKind::fall_quiet, .run = reporter.find(key)->run}, now);
+    tick();
+    CHECK(meanwhile.act == nullptr);
+    REQUIRE(quiet.find(key) != nullptr);
+    CHECK(quiet.find(key)->share.untold == doctest::Approx(2).epsilon(0.02));
+    CHECK(quiet.find(key)->share.own == doctest::Approx(7).epsilon(0.02));
 }
 
 TEST_CASE("the load is that of the busier direction now, whichever was ahead before") {
