@@ -73,7 +73,7 @@ TEST_CASE("the last requests of a window are admitted, however few come and whoe
                             Case{"nearly all at one", {0.92, 0.02, 0.02, 0.02, 0.02}, false}}) {
         CAPTURE(one.name);
         double admitted = 0;
-        constexpr int kTimes = 20;
+        constexpr int kTimes = kSanitized ? 2 : 20;
         for (std::uint64_t seed = 1; seed <= kTimes; ++seed) {
             WindowFleet fleet(5, each_minute(12), seed);
             Random random(seed);
@@ -91,7 +91,7 @@ TEST_CASE("the last requests of a window are admitted, however few come and whoe
             CHECK(fleet.sum() >= 11);
             admitted += fleet.sum();
         }
-        CHECK(admitted >= 0.99 * 12 * kTimes);
+        CHECK(admitted >= (kSanitized ? 0.9 : 0.99) * 12 * kTimes);
     }
 }
 
