@@ -170,8 +170,9 @@ bool WindowOwner::settle_end(Limit& limit, const WindowReport& report) {
     return true;
 }
 
-/// Whether members that live are in a window that ends later. Of those that are gone an owner of
-/// before may tell, in whose window nobody is any more; if somebody is, that member says so.
+/// Whether the report is of an earlier window than the one that members that live are in. An owner
+/// that was replaced may tell of members that are gone with the end of a window that nobody is in
+/// any more. A member that lives and is in that window says so itself.
 bool WindowOwner::is_of_earlier(const Limit& limit, const WindowReport& report) const {
     return report.end < limit.end && report.end > second_ + kClocksDiffer &&
            std::any_of(limit.rows.begin(), limit.rows.end(),

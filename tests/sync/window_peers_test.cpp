@@ -70,6 +70,17 @@ struct Alone : WindowSink {
         origin.tick(now, second, owners, *this);
         limiter.quiescent(thread);
     }
+    void tick_times(int times) {
+        for (int i = 0; i < times; ++i) {
+            now += 10ms;
+            tick();
+        }
+    }
+    /// Whether a request is admitted.
+    [[nodiscard]] bool admits() {
+        const auto leaf = limiter.find(thread, "q", now);
+        return limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge).admitted;
+    }
 
     Instant now{1h};
     limiter::Limiter limiter;
@@ -139,13 +150,8 @@ TEST_CASE("a member joins the window that another owner knows, also if it is the
     Alone member(4, limiter::WindowStart::first);
     member.sent = 1;  // so that there is room for what may wait
     member.tick();
-    const auto leaf = member.limiter.find(member.thread, "q", member.now);
-    REQUIRE(member.limiter.check(member.thread, leaf, {}, member.now, limiter::CheckMode::charge)
-                .admitted);
-    for (int i = 0; i < 100; ++i) {
-        member.now += 10ms;
-        member.tick();
-    }
+    REQUIRE(member.admits());
+    member.tick_times(100);
     const auto end_here = [&] { return member.limiter.inspect("q", member.now)[0].window_end; };
     CHECK(end_here() == kWall + 60);
     REQUIRE(member.last.admitted == 1);
@@ -160,10 +166,7 @@ TEST_CASE("a member joins the window that another owner knows, also if it is the
     member.origin.receive(*stranger, answer, member.now);
     CHECK(end_here() == kWall + 60);
     member.origin.receive(list.back(), answer, member.now);
-    for (int i = 0; i < 10; ++i) {
-        member.now += 10ms;
-        member.tick();
-    }
+    member.tick_times(10);
     CHECK(end_here() == kWall + 30);
     CHECK(member.last.end == kWall + 30);
     CHECK(member.owner.admitted(member.last.key) == 1);
@@ -181,7 +184,7 @@ WindowReport report_of(std::uint64_t run, std::int64_t end, std::uint64_t admitt
             .wanted = admitted};
 }
 
-/// An owner of "q" to which two others report.
+/// An owner of "q" to which the other members report.
 struct Heard : Alone {
     Heard() : Alone(6, limiter::WindowStart::first) {
         for (const gossip::MemberId& id : ids) {
@@ -197,8 +200,8 @@ struct Heard : Alone {
         silence.heard(number, now);
         owner.receive(others[from], number, report, now, *this);
     }
-    [[nodiscard]] std::optional<std::uint64_t> known() const { return owner.admitted(last_key); }
-    const LimitKey last_key = report_of(1, 60, 0).key;
+    [[nodiscard]] std::optional<std::uint64_t> known() const { return owner.admitted(key); }
+    const LimitKey key = report_of(1, 60, 0).key;
     std::vector<gossip::MemberId> others;
 };
 
@@ -228,16 +231,8 @@ TEST_CASE("what is granted and taken back before it was reported is confirmed") 
     Alone member(4);
     member.sent = 1;  // so that there is room for what may wait
     member.tick();
-    const auto leaf = member.limiter.find(member.thread, "q", member.now);
-    REQUIRE(member.limiter.check(member.thread, leaf, {}, member.now, limiter::CheckMode::charge)
-                .admitted);
-    const auto wait = [&] {
-        for (int i = 0; i < 30; ++i) {
-            member.now += 10ms;
-            member.tick();
-        }
-    };
-    wait();
+    REQUIRE(member.admits());
+    member.tick_times(30);
     REQUIRE(member.last.admitted == 1);
     const std::uint64_t number = member.last.number;
     WindowGrant grant{.key = member.last.key,
@@ -251,16 +246,16 @@ TEST_CASE("what is granted and taken back before it was reported is confirmed") 
     SUBCASE("it was lost") {}
     if (raised) {
         member.origin.receive(member.self, grant, member.now);
-        wait();
+        member.tick_times(30);
         CHECK(member.last.number == number);
     }
     grant.allowance -= 5;
     member.origin.receive(member.self, grant, member.now);
-    wait();
+    member.tick_times(30);
     CHECK(member.last.number > number);
     CHECK(member.last.allowance == grant.allowance);
     const std::uint64_t confirmed = member.last.number;
-    wait();
+    member.tick_times(30);
     CHECK(member.last.number == confirmed);
 }
 
@@ -270,16 +265,8 @@ TEST_CASE("two answers to a report that was sent twice, because they took long, 
     member.self = member.ids[0];
     const std::vector<membership::OwnerCandidate> other = {{member.ids[1], {}}};
     (void)member.owners.recompute(other);  // it does not answer at once
-    const auto leaf = member.limiter.find(member.thread, "q", member.now);
-    REQUIRE(member.limiter.check(member.thread, leaf, {}, member.now, limiter::CheckMode::charge)
-                .admitted);
-    const auto wait = [&] {
-        for (int i = 0; i < 30; ++i) {
-            member.now += 10ms;
-            member.tick();
-        }
-    };
-    wait();
+    REQUIRE(member.admits());
+    member.tick_times(30);
     const std::uint64_t number = member.last.number;
     const WindowGrant grant{.key = member.last.key,
                             .run = 7,
@@ -291,11 +278,11 @@ TEST_CASE("two answers to a report that was sent twice, because they took long, 
     member.sent = 1;
     for (int i = 0; i < 2; ++i) {
         member.origin.receive(member.ids[1], grant, member.now);
-        wait();
+        member.tick_times(30);
         CHECK(member.last.number == number);
     }
     member.origin.receive(member.ids[1], grant, member.now);
-    wait();
+    member.tick_times(30);
     CHECK(member.last.number > number);
 }
 
@@ -334,11 +321,7 @@ TEST_CASE("whatever peers say, no member admits more than the limit in a window 
             CHECK(plausible(grant));
             member.owner.noted(from, grant);
             member.origin.receive(from, grant, member.now);
-            const auto leaf = member.limiter.find(member.thread, "q", member.now);
-            const bool admitted =
-                member.limiter
-                    .check(member.thread, leaf, {}, member.now, limiter::CheckMode::charge)
-                    .admitted;
+            const bool admitted = member.admits();
             const std::int64_t now_end = member.limiter.inspect("q", member.now).at(0).window_end;
             in_row = now_end == end ? in_row : 0;
             end = now_end;
