@@ -69,7 +69,17 @@ void Owner::resolve(OwnedLimit& limit) {
     limit.when_isolated = isolation.mode;
     limit.hold = isolation.hold;
     limit.parameters_told = false;
+    learn(limit, parameters);
+}
+
+/// A level whose parameters were not known was in no snapshot.
+void Owner::learn(OwnedLimit& limit, const limiter::LimitParameters& parameters) {
+    const bool are_news = limit.parameters != parameters;
     limit.know(parameters);
+    WEIR_ASSERT(limit.parameters.has_value());
+    if (are_news && limit.bucket.level > 0) {
+        note_level(limit);
+    }
 }
 
 void Owner::ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink) {
@@ -217,8 +227,8 @@ void Owner::name_told(MemberNumber from, const NameEntry& entry, Instant now) {
     }
     // Our definitions lack it: what the origin goes by has to do.
     limit->parameters_told = true;
-    limit->know(
-        {entry.rate, entry.low, entry.high, entry.debt, static_cast<limiter::Law>(entry.law)});
+    learn(*limit,
+          {entry.rate, entry.low, entry.high, entry.debt, static_cast<limiter::Law>(entry.law)});
 }
 
 void Owner::refresh_parameters(Instant now) {

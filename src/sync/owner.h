@@ -163,6 +163,7 @@ class Owner {
     void let_fall_quiet(const gossip::MemberId& origin, const OwnedLimit& limit,
                         const DeltaEntry& delta, Instant now, OwnerSink& sink);
     void resolve(OwnedLimit& limit);
+    void learn(OwnedLimit& limit, const limiter::LimitParameters& parameters);
     void ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink);
     void ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink);
     [[nodiscard]] Duration bounded_keep_alive(const OwnedLimit& limit,

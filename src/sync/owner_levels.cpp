@@ -103,7 +103,7 @@ void Owner::learn_parameters(OwnedLimit& limit, const KeptLevel& kept, Instant n
     resolve(limit);
     if (!limit.parameters) {
         limit.parameters_told = true;
-        limit.know(kept.parameters);
+        learn(limit, kept.parameters);
     }
     WEIR_ASSERT(limit.parameters.has_value());
 }

@@ -163,6 +163,19 @@ TEST_CASE_FIXTURE(Fixture, "a name that comes late: the level has drained meanwh
     CHECK(level(2) == plus_minus(100, 0.5));
 }
 
+TEST_CASE_FIXTURE(Fixture, "a long level has to be kept when it is told which limit it is of") {
+    now += 2s;
+    report(1, 5);
+    const std::uint64_t news = owner.level_news();
+    tell_name(1, {0.01, 10, 20});
+    CHECK(owner.level_news() == news + 1);
+    tell_name(1, {0.01, 10, 20});
+    CHECK(owner.level_news() == news + 1);
+    report(2, 5);
+    tell_name(2, {100, 10, 20});  // it drains at once
+    CHECK(owner.level_news() == news + 1);
+}
+
 TEST_CASE_FIXTURE(Fixture, "what came in the last moment has not drained with the rest") {
     now += 2s;
     report(1, 1e9);  // no ceiling yet
