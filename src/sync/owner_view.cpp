@@ -137,6 +137,7 @@ Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameter
         std::min(coarse * noise, std::max(coarse * thresholds.offered, thresholds.calm));
     const Duration keep = keep_alive(settings, own.rate);
     const double mention_seconds = to_seconds(mention_time(settings, keep, told_limits_));
+    const double ride_seconds = to_seconds(ride_along_time(settings, keep, told_limits_));
     if (admitted_error > kUrgentFactor * admitted_bound ||
         offered_error > kUrgentFactor * offered_bound) {
         return Need::urgent;
@@ -146,7 +147,7 @@ Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameter
         return Need::must;
     }
     const bool half_way = admitted_error > admitted_bound / 2 ||
-                          offered_error > offered_bound / 2 || age >= mention_seconds * 0.8;
+                          offered_error > offered_bound / 2 || age >= ride_seconds;
     if (half_way) {
         return Need::ride_along;
     }

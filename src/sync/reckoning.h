@@ -64,6 +64,16 @@ inline constexpr double kLongestDebt = 60;
     return std::max(keep_alive, std::min(settings.mention_limit, settings.mention_each * count));
 }
 
+/// After this time a limit is mentioned if a packet goes to its owner anyway. Packets to an owner
+/// of many limits are up to longest_interval apart: who lets the last one before the end of the
+/// keep-alive go without a word is late, and so is the owner's answer.
+[[nodiscard]] inline Duration ride_along_time(const SyncSettings& settings, Duration keep_alive,
+                                              std::size_t limits) {
+    const Duration of_many = mention_time(settings, Duration::zero(), limits);
+    WEIR_ASSERT(of_many <= settings.mention_limit);
+    return std::max(keep_alive * 3 / 5, of_many * 4 / 5);
+}
+
 /// How much larger an error may be before it is worth a delta to an owner that is told of this many
 /// limits.
 [[nodiscard]] inline double coarseness(const SyncSettings& settings, std::size_t limits) {

@@ -11,12 +11,8 @@ Duration Reporter::staleness(const Owner& owner, Instant now) const {
     Duration oldest{};
     for (const std::uint32_t slot : awake_) {
         const SyncedLimit& limit = slots_[slot];
-        // Without load here nothing is let through on what is known. Owners that were told that
-        // there is none are not asked.
-        const bool no_load =
-            limit.own.rate <= 0 ||
-            std::all_of(limit.views.begin(), limit.views.end(),
-                        [&](const OwnerView& view) { return view.quiet(limit.own); });
+        // Without load here nothing is let through on what is known.
+        const bool no_load = limit.own.rate <= 0 || limit.told_no_load(settings_, side_, now);
         if (no_load || now - limit.touched >= 2 * settings_.keep_alive) {
             continue;
         }

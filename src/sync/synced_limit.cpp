@@ -227,6 +227,15 @@ bool SyncedLimit::is_alone_with_its_rate(OwnerView& view, const SyncSettings& se
     return view.contradicts(far, now);
 }
 
+bool SyncedLimit::told_no_load(const SyncSettings& settings, const Side& side, Instant now) const {
+    WEIR_ASSERT(run != 0);
+    if (const OwnerView* best = believed(settings, side, now)) {
+        return best->quiet(own);
+    }
+    return std::all_of(views.begin(), views.end(),
+                       [this](const OwnerView& view) { return view.quiet(own); });
+}
+
 Duration SyncedLimit::staleness(const SyncSettings& settings, const Side& side,
                                 const gossip::MemberId& self, Instant now) const {
     const OwnerView* best = believed(settings, side, now);

@@ -104,6 +104,10 @@ struct SyncedLimit {
     /// at that owner.
     [[nodiscard]] bool is_alone_with_its_rate(OwnerView& view, const SyncSettings& settings,
                                               Instant now) const;
+    /// Whether the owner that is believed was told of all that came here, and that no load is left:
+    /// it is not asked any more.
+    [[nodiscard]] bool told_no_load(const SyncSettings& settings, const Side& side,
+                                    Instant now) const;
     /// The age of what the owners other than this member say. When all of them are silent or given
     /// up, the age of their last message counts.
     [[nodiscard]] Duration staleness(const SyncSettings& settings, const Side& side,

@@ -429,5 +429,17 @@ TEST_CASE("keep-alives shorten for a big share and grow when an owner paces") {
     CHECK(keep_alive_of(settings, 1, 100, 255) == 3s);
 }
 
+TEST_CASE(
+    "a limit rides along so early that the longest wait for a packet makes it no second old") {
+    const SyncSettings settings;
+    const Duration alone = ride_along_time(settings, settings.keep_alive, 1);
+    CHECK(alone + settings.longest_interval <= settings.keep_alive);
+    CHECK(alone > settings.keep_alive / 2);
+    // Of very many limits each has its turn: none is mentioned in every packet.
+    const Duration many = ride_along_time(settings, settings.keep_alive_floor, 1000);
+    CHECK(many == settings.mention_limit * 4 / 5);
+    CHECK(ride_along_time(settings, settings.keep_alive_limit, 1000) < settings.keep_alive_limit);
+}
+
 }  // namespace
 }  // namespace weir::sync

@@ -201,5 +201,35 @@ TEST_CASE_FIXTURE(OriginFixture, "a limit that slept was not told anything meanw
     CHECK(age() == 3s);
 }
 
+TEST_CASE_FIXTURE(OriginFixture,
+                  "an owner that was told all, and that no load is left, is not asked") {
+    limit.set_owners({member(1), member(2)});
+    limit.own.offered = limit.own.admitted = 1;
+    limit.own.rate = 3;  // of one request
+    const Side side;
+    const auto tell = [&](std::uint32_t owner, double rate) {
+        OriginCounts told = limit.own;
+        told.rate = rate;
+        limit.view_of(member(owner))->sent(told, now);
+        TotalEntry entry;
+        entry.life = 3;
+        entry.filled = true;
+        entry.level = 50 + owner;  // the second one is believed
+        entry.run = limit.run;
+        entry.admitted = entry.offered = limit.own.offered;
+        REQUIRE(limit.view_of(member(owner))
+                    ->receive(settings, limit.parameters, entry, limit.run, limit.own, now));
+    };
+    CHECK_FALSE(limit.told_no_load(settings, side, now));  // nobody was told anything
+    tell(1, 0);
+    tell(2, 3);
+    CHECK_FALSE(limit.told_no_load(settings, side, now));
+    tell(2, 0);
+    tell(1, 3);
+    CHECK(limit.told_no_load(settings, side, now));  // what the other one was told does not matter
+    limit.own.offered += 1;
+    CHECK_FALSE(limit.told_no_load(settings, side, now));
+}
+
 }  // namespace
 }  // namespace weir::sync
