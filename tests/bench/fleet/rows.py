@@ -248,7 +248,7 @@ def one_quota(bench):
         with bench.fleet([hot(1000)]) as fleet:
             bench.load(fleet, 5, [{"prefix": "hot/", "rate": offered / len(fleet.members)}], f"{offered} a second")
             windows = bench.windows(fleet, "under load")
-        of_rate = [*cost(windows, bytes_in=2), *load_figures(windows)]
+        of_rate = [*cost(windows, bytes_in=2), *work(windows), *state(windows), *load_figures(windows)]
         if offered > 1000:
             of_rate += held(windows, "hot/", 1000, (0.99, 1.01))[:1]
         figures += labelled(f"{offered} requests a second", of_rate)
