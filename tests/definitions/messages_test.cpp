@@ -333,6 +333,24 @@ TEST_CASE("digests tell of sixteen writers, and of as many sets as fit") {
     CHECK(none.size() == 11);
 }
 
+TEST_CASE("a set that another one has on disk needs ten bytes more, and is told if it just fits") {
+    DefinitionDigest digest;
+    digest.sets.push_back({std::string(kMaximumSetName, 'n'), ~0ull, 1, 2});
+    constexpr std::size_t size = 11 + 2 + 2 + kMaximumSetName + 10 + 8 + 10;
+    std::array<std::byte, size> narrow{};
+    ByteWriter fits(narrow);
+    encode(fits, digest);
+    CHECK(fits.ok());
+    CHECK(fits.remaining() == 0);
+    ByteReader read(fits.written());
+    CHECK(decode_digest(read).sets.at(0).on_disk == 2);
+    std::array<std::byte, size - 1> short_by_one{};
+    ByteWriter none(short_by_one);
+    encode(none, digest);
+    CHECK(none.ok());
+    CHECK(none.size() == 11);
+}
+
 TEST_CASE("a single byte behind the last entry is refused, not left over") {
     const auto fails = [](const std::string& digits, auto decode) {
         const std::string bytes = unhex(digits);

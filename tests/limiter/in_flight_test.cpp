@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fixture.h"
+#include "one_limit.h"
 
 using namespace weir;
 using namespace weir::limiter;
@@ -303,6 +304,20 @@ TEST_CASE("the engine learns what found no room, and sets how much there is") {
     ++stale.generation;
     CHECK(!fixture.limiter.allow_in_flight(stale, 3));
     CHECK(!fixture.limiter.take_in_flight(stale));
+}
+
+TEST_CASE("a charge takes no place that was given to another member since the request was judged") {
+    OneLimit one({.low = 10, .high = 10, .in_flight = true});
+    set_allowance(one.record, 4);
+    for (int i = 0; i < 4; ++i) {
+        CHECK(charge_units(one.alone(), 1, 1, 9, one.now));
+    }
+    CHECK_FALSE(charge_units(one.alone(), 1, 1, 9, one.now));
+    set_allowance(one.record, 6);
+    CHECK(charge_units(one.alone(), 1, 1, 9, one.now));
+    set_allowance(one.record, 5);
+    CHECK_FALSE(charge_units(one.alone(), 1, 1, 9, one.now));
+    CHECK(in_flight_here(one.record) == 5);
 }
 
 TEST_CASE("an allowance that is known before the first request holds for it") {

@@ -307,6 +307,13 @@ TEST_CASE("room, width and debt where each of their parts is the largest") {
     CHECK(ceiling(limit, 1, 7) == doctest::Approx(357));
 }
 
+TEST_CASE("a bucket drains slowly if that takes longer than asked for") {
+    CHECK(drains_slowly({.rate = 2, .low = 21, .high = 21}, 10));
+    CHECK_FALSE(drains_slowly({.rate = 2, .low = 20, .high = 20}, 10));
+    CHECK_FALSE(drains_slowly({.rate = 0, .low = 20, .high = 20}, 10));
+    CHECK_FALSE(drains_slowly({.rate = 2, .low = 21, .high = 21, .window = true}, 10));
+}
+
 TEST_CASE("parameters and states that say nothing") {
     const LimitParameters limit;
     CHECK(limit.zero());
