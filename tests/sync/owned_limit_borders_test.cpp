@@ -162,5 +162,57 @@ TEST_CASE("a late lump fills to balance at most, and takes nothing away") {
     CHECK(level_after(60, 40, 20) == doctest::Approx(60));
 }
 
+TEST_CASE("a limit does not rest while any rate counts, however small") {
+    Fixture fixture;
+    fixture.now += 5s;
+    CHECK(fixture.receive(1, fixture.delta(1, 1, 0)) == DeltaOutcome::counted);
+    OwnedLimit& limit = fixture.limit;
+    limit.urgent = false;
+    CHECK(limit.at_rest());
+    limit.held_rate = 0.5;
+    CHECK_FALSE(limit.at_rest());
+    limit.held_rate = 0;
+    limit.cells.front().rate = 0.5;
+    CHECK_FALSE(limit.at_rest());
+}
+
+TEST_CASE("of several cells the one is forgotten that was named") {
+    Fixture fixture;
+    fixture.now += 5s;
+    for (const MemberNumber member : {1U, 2U, 3U}) {
+        CHECK(fixture.receive(member, fixture.delta(member, member, 0)) == DeltaOutcome::counted);
+    }
+    fixture.limit.forget_cell(2, nullptr);
+    REQUIRE(fixture.limit.cells.size() == 2);
+    CHECK(fixture.limit.cells[0].member == 1);
+    CHECK(fixture.limit.cells[1].member == 3);
+}
+
+TEST_CASE("a limit whose parameters were told is believed for as long as told_memory") {
+    Fixture fixture;
+    OwnedLimit& limit = fixture.limit;
+    limit.parameters_told = true;
+    limit.last_use = fixture.now;
+    limit.bucket.level = 50;
+    fixture.now += fixture.settings.told_memory;
+    CHECK_FALSE(limit.idle(fixture.settings, fixture.now));
+    CHECK(limit.idle(fixture.settings, fixture.now + 1ms));
+}
+
+TEST_CASE("a limit of four requests falls quiet when it is empty, one of five with two left") {
+    const auto calm = [](double low, double level) {
+        Fixture fixture;
+        fixture.limit.parameters = limiter::LimitParameters{100, low, low, -1};
+        fixture.limit.bucket.level = level;
+        fixture.now += 1min;
+        fixture.limit.note_offered(fixture.now);
+        return fixture.limit.is_calm(fixture.now);
+    };
+    CHECK_FALSE(calm(4, 2));
+    CHECK(calm(4, 0));
+    CHECK(calm(5, 2));
+    CHECK_FALSE(calm(5, 2.1));
+}
+
 }  // namespace
 }  // namespace weir::sync
