@@ -122,11 +122,12 @@ class Reporter {
         }
     };
     /// The rounds of deltas to one owner: when the last one was sent, when the next one is allowed,
-    /// and how many limits in use had a view of that owner.
+    /// how many limits in use had a view of that owner, and whether there was room for all of them.
     struct Round {
         Instant last{};
         Instant next{};
         std::size_t limits = 0;
+        bool cut_short = false;
     };
     /// The owner to which deltas go in a tick, the least need that is sent, and whether any was.
     struct Opened {

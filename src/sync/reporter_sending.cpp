@@ -19,7 +19,8 @@ bool Reporter::may_send(const Candidate& candidate, Instant now) {
     }
     const Round& round = known->second;
     // Limits that are not hot are not looked at in each tick: another might always be before them.
-    const bool waits = candidate.need != Need::urgent && limit.hot();
+    // Where there was no room for all of the last round, the datagrams of the next one are full.
+    const bool waits = candidate.need != Need::urgent && limit.hot() && !round.cut_short;
     const Duration interval = waits ? interval_of(round.limits) : settings_.minimum_interval;
     // A tenth is left for ticks that come a little early.
     const bool waited = now - round.last >= interval * 9 / 10;
@@ -180,6 +181,7 @@ void Reporter::note_rounds(const std::vector<Opened>& opened, Instant now) {
             round.last = now;
             round.next = std::max(round.next, now - credit) + settings_.minimum_interval;
             round.limits = count_limits(packet.owner);
+            round.cut_short = packet.full;
         }
     }
 }

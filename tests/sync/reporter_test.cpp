@@ -287,7 +287,7 @@ struct AnsweredOrigin : Origin {
         total.life = 3;
         total.filled = true;
         total.level = level;
-        total.rate = 75;
+        total.rate = fleet_rate;
         total.origins = 3;
         total.run = delta.run;
         total.admitted = delta.admitted;
@@ -302,6 +302,7 @@ struct AnsweredOrigin : Origin {
                 use(name(each));
             }
             deltas.clear();
+            room = room_each_tick;
             tick();
             for (const DeltaEntry& delta : deltas) {
                 answer(delta, level);
@@ -318,6 +319,8 @@ struct AnsweredOrigin : Origin {
     gossip::MemberId owner{Endpoint::v4(0x0a000001, 7946), 1};
     Duration longest{};  // between two packets
     std::size_t told_in_the_end = 0;
+    double fleet_rate = 75;
+    int room_each_tick = 1'000'000;
 };
 
 TEST_CASE_FIXTURE(AnsweredOrigin,
@@ -328,6 +331,13 @@ TEST_CASE_FIXTURE(AnsweredOrigin,
     CHECK(told_in_the_end >= 2 * 1.2 * kLimits);
     CHECK(told_in_the_end <= 2 * 2.5 * kLimits);
     CHECK(longest <= 420ms);
+}
+
+TEST_CASE_FIXTURE(AnsweredOrigin, "a round without room for all is soon followed by another one") {
+    fleet_rate = 100;  // what is told stays hot
+    room_each_tick = 4;
+    run(90);
+    CHECK(told_in_the_end >= 2 * kLimits);  // with a round every 400 ms it would be 24
 }
 
 TEST_CASE_FIXTURE(Origin, "a limit falls quiet when its owners can be told so") {
