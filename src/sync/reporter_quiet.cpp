@@ -43,8 +43,9 @@ void Reporter::wake_quiet(const LimitKey& key, std::uint32_t run, double known, 
         ledger_->counted_quietly(key, -untold);
     }
     // What workers have admitted since the quiet limit was taken is all that the new view has.
-    const double since = quiet->unviewed ? counts->admitted : 0;
-    WEIR_ASSERT(since >= 0);
+    // It is below zero where workers have only given back meanwhile.
+    const double since = quiet->unviewed ? std::max(0.0, counts->admitted) : 0;
+    WEIR_ASSERT(quiet->key == key);
     const double lately = counts->offered_rate * limiter::kRateWindow;
     limiter::LocalCounts base = *counts;
     base.admitted -= untold + since;
