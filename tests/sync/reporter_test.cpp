@@ -395,6 +395,28 @@ TEST_CASE_FIXTURE(Origin, "what workers admit while a limit passes between the t
     CHECK(quiet.find(key)->share.own == doctest::Approx(7).epsilon(0.02));
 }
 
+TEST_CASE_FIXTURE(Origin, "what workers only give back while a limit wakes ends nothing") {
+    const membership::OwnerCandidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
+    static_cast<void>(owners.recompute({&owner, 1}));
+    edit(every("a", 1h));
+    tick();
+    const auto leaf = limiter.find(thread, "a", now);
+    limiter::Decision first = limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge);
+    REQUIRE(first.admitted);
+    const limiter::Charge charge = first.charge;
+    limiter.quiescent(thread);
+    tick();
+    const LimitKey key = key_of("a", 1h);
+    REQUIRE(quiet.find(key) != nullptr);
+    meanwhile.act = [&] { limiter.refund(thread, charge, now); };
+    use("a");
+    reporter.wake_quiet(key, quiet.find(key)->run, 1, now, owners);
+    CHECK(meanwhile.act == nullptr);
+    tick();
+    REQUIRE(!deltas.empty());
+    CHECK(deltas.back().admitted >= 0);
+}
+
 TEST_CASE("the load is that of the busier direction now, whichever was ahead before") {
     LoadMeter meter;
     Instant at{1h};
