@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,98 +12,20 @@
 #include "definitions/quota.h"
 #include "definitions/store.h"
 #include "engine/engine.h"
-#include "sim/quota_set.h"
 #include "sync/load_meter.h"
+#include "sync/origin_fixture.h"
 
 namespace weir::sync {
 namespace {
 
 using namespace std::chrono_literals;
 using definitions::test::quota;
-
-limiter::QuotaDefinition every(std::string name, Duration period) {
-    limiter::QuotaDefinition definition = quota(std::move(name), 100);
-    definition.limits[0].period = period;
-    return definition;
-}
-
-LimitKey key_of(std::string_view name, Duration period) {
-    LimitKey key;
-    key.quota = quota_hash(name);
-    key.unit = static_cast<std::uint8_t>(limiter::Unit::requests);
-    key.period_ms = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(period).count());
-    return key;
-}
+using test::every;
+using test::key_of;
+using test::Origin;
 
 /// More edits than a quota remembers former limits: the first one's record is given away.
 constexpr int kEdits = 20;
-
-/// Does something once, in the middle of what the control thread does, as a worker might.
-struct Meanwhile final : WeightLedger {
-    void note(const LimitKey&, std::uint32_t, WeightFate, double) override {}
-    void counted_quietly(const LimitKey&, double) override { happen(); }
-    void run_began(const LimitKey&, std::uint32_t) override {}
-    void happen() {
-        if (const auto one = std::exchange(act, nullptr)) {
-            one();
-        }
-    }
-    std::function<void()> act;
-};
-
-struct Origin : DeltaSink, QuietSink {
-    void send_delta(const gossip::MemberId&, const DeltaEntry& entry) override {
-        deltas.push_back(entry);
-        --room;
-        meanwhile.happen();
-    }
-    bool has_room_for_delta(const gossip::MemberId&, bool) override { return room > 0; }
-    void send_quiet(const gossip::MemberId&, const QuietEntry& entry) override {
-        told.push_back(entry);
-        if (answers) {
-            quiet.acknowledge(entry.key, entry.run, entry.admitted, now);
-        }
-    }
-
-    void edit(const limiter::QuotaDefinition& definition) {
-        REQUIRE(sim::put_quota(limiter, definition, now).empty());
-    }
-    void use(std::string_view name) {
-        const auto leaf = limiter.find(thread, name, now);
-        REQUIRE(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge).admitted);
-        limiter.quiescent(thread);
-    }
-    void tick() {
-        now += 10ms;
-        reporter.adopt_touched(now, owners, hot);
-        std::vector<LimitKey> stuck;
-        quiet.tick(owners, now, *this, stuck);
-        reporter.tick(now, *this);
-    }
-    /// Uses the limit of the quota, and wakes it as its owner would.
-    void wake(std::string_view name, Duration period = 1s) {
-        use(name);
-        tick();
-        reporter.wake_quiet(key_of(name, period), 0, 0, now, owners);
-    }
-
-    Instant now{1h};
-    limiter::Limiter limiter{{.seed = 5}};
-    limiter::ThreadContext& thread = limiter.register_thread(6);
-    SyncSettings settings;
-    SyncStatistics statistics;
-    membership::Owners owners;
-    HotTable hot{10};
-    Side side;
-    std::vector<DeltaEntry> deltas;
-    int room = 1'000'000;  // for so many deltas
-    std::vector<QuietEntry> told;
-    bool answers = true;
-    Meanwhile meanwhile;
-    QuietLimits quiet{settings, limiter, Random(8), statistics, &meanwhile};
-    Reporter reporter{settings, limiter, side, quiet, Random(7), statistics};
-};
 
 TEST_CASE_FIXTURE(Origin, "limits whose records were given to others go, the others stay") {
     edit(every("a", 1s));
@@ -338,83 +259,6 @@ TEST_CASE_FIXTURE(AnsweredOrigin, "a round without room for all is soon followed
     room_each_tick = 4;
     run(90);
     CHECK(told_in_the_end >= 2 * kLimits);  // with a round every 400 ms it would be 24
-}
-
-TEST_CASE_FIXTURE(Origin, "a limit falls quiet when its owners can be told so") {
-    const membership::OwnerCandidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
-    static_cast<void>(owners.recompute({&owner, 1}));
-    edit(quota("a", 100));
-    tick();
-    wake("a");
-    tick();
-    const LimitKey key = key_of("a", 1s);
-    REQUIRE(reporter.find(key) != nullptr);
-    now += 3s;
-    const QuietOrder order{
-        .key = key, .kind = OrderKind::fall_quiet, .run = reporter.find(key)->run};
-    room = 0;
-    reporter.let_fall_quiet(owner.id, order, now);
-    tick();
-    CHECK(quiet.find(key) == nullptr);
-    room = 10;
-    reporter.let_fall_quiet(owner.id, order, now);
-    tick();
-    REQUIRE_FALSE(deltas.empty());
-    CHECK(quiet.find(key) != nullptr);
-}
-
-TEST_CASE_FIXTURE(Origin, "what workers admit while a limit passes between the tables is told") {
-    const membership::OwnerCandidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
-    static_cast<void>(owners.recompute({&owner, 1}));
-    edit(every("a", 1h));
-    tick();
-    const LimitKey key = key_of("a", 1h);
-    const auto use_twice = [this] {
-        use("a");
-        use("a");
-    };
-    use_twice();
-    tick();
-    REQUIRE(quiet.find(key) != nullptr);
-    use("a");
-    meanwhile.act = use_twice;
-    reporter.wake_quiet(key, quiet.find(key)->run, 2, now, owners);
-    CHECK(meanwhile.act == nullptr);
-    tick();
-    REQUIRE(!deltas.empty());
-    CHECK(deltas.back().admitted == 3);  // and two were known
-
-    now += 3s;
-    meanwhile.act = use_twice;
-    reporter.let_fall_quiet(
-        owner.id, {.key = key, .kind = OrderKind::fall_quiet, .run = reporter.find(key)->run}, now);
-    tick();
-    CHECK(meanwhile.act == nullptr);
-    REQUIRE(quiet.find(key) != nullptr);
-    CHECK(quiet.find(key)->share.untold == doctest::Approx(2).epsilon(0.02));
-    CHECK(quiet.find(key)->share.own == doctest::Approx(7).epsilon(0.02));
-}
-
-TEST_CASE_FIXTURE(Origin, "what workers only give back while a limit wakes ends nothing") {
-    const membership::OwnerCandidate owner{{Endpoint::v4(0x0a000001, 7946), 1}, {}};
-    static_cast<void>(owners.recompute({&owner, 1}));
-    edit(every("a", 1h));
-    tick();
-    const auto leaf = limiter.find(thread, "a", now);
-    limiter::Decision first = limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge);
-    REQUIRE(first.admitted);
-    const limiter::Charge charge = first.charge;
-    limiter.quiescent(thread);
-    tick();
-    const LimitKey key = key_of("a", 1h);
-    REQUIRE(quiet.find(key) != nullptr);
-    meanwhile.act = [&] { limiter.refund(thread, charge, now); };
-    use("a");
-    reporter.wake_quiet(key, quiet.find(key)->run, 1, now, owners);
-    CHECK(meanwhile.act == nullptr);
-    tick();
-    REQUIRE(!deltas.empty());
-    CHECK(deltas.back().admitted >= 0);
 }
 
 TEST_CASE("the load is that of the busier direction now, whichever was ahead before") {
