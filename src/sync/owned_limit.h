@@ -44,6 +44,7 @@ struct OwnedCell {
     double filled = 0;
     std::uint32_t emptied = 0;
     bool held = false;      // taken for cut off: its share is kept
+    bool missed = false;    // its member was silent for too long since the last delta
     bool deferred = false;  // a total for it waits to share a datagram with others
     [[nodiscard]] double reckoned_rate() const { return rate * fade; }
     /// To be called before rate or fade change: adds to `reckoned` what the bucket has received at
@@ -93,7 +94,7 @@ struct OwnedLimit {
     std::vector<OwnedCell> cells;
     std::uint32_t origins = 0;
     /// When the origin was heard that has been silent for longest. Other members count that told a
-    /// rate and either still report the limit or are missing without a goodbye.
+    /// rate that still counts, or that are missing without a goodbye.
     std::optional<Instant> oldest_word;
 
     // Rates that a former owner handed over; they count until the origins report themselves.

@@ -153,12 +153,20 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
     // only, the rest has drained or is forgiven. Nothing in it is older than its word before.
     const Duration quiet = cell.heard == Instant{} ? delta.oldest_age : now - cell.heard;
     const Duration age = std::min(delta.oldest_age, quiet);
+    const Duration unmentioned =
+        unmentioned_after(settings, std::max(cell.keep_alive, delta.keep_alive));
+    // The rate of an origin that was not missed went on counting, and stands for what came
+    // meanwhile: what was reckoned too much is taken back, and only what is beyond it is late.
+    const bool went_on = cell.rate > 0 && !cell.missed;
+    const double expected = went_on ? reckoned : 0;
     const bool late =
-        age > unmentioned_after(settings, std::max(cell.keep_alive, delta.keep_alive));
+        went_on ? age > std::max(unmentioned, settings.unmentioned_memory) && increase > expected
+                : age > unmentioned;
     if (late) {
         const double share = std::min(1.0, 1 / to_seconds(age));
-        note(accounts.ledger, WeightFate::late, increase - increase * share);
-        increase *= share;
+        const double kept = expected + (increase - expected) * share;
+        note(accounts.ledger, WeightFate::late, increase - kept);
+        increase = kept;
         reckoned = std::min(reckoned, increase);
         ++accounts.statistics.late_lumps;
     }
@@ -225,6 +233,7 @@ void OwnedLimit::take_rate(OwnedCell& cell, const DeltaEntry& delta, Instant now
     const double before = cell.reckoned_rate();
     cell.rate = delta.rate;
     cell.fade = 1;
+    cell.missed = false;
     cell.reckoned = 0;
     cell.open_time = open_time;
     cell.keep_alive = delta.keep_alive;

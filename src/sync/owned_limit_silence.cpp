@@ -156,9 +156,17 @@ void OwnedLimit::judge_held_rate(const SyncSettings& settings, const Side& side,
 Presence OwnedLimit::presence_of(const SyncSettings& settings, const OwnedCell& cell,
                                  Silence& silence, Instant now) {
     // Who promised nothing is not missed.
-    const Duration missed = cell.rate > 0 ? now - cell.heard : Duration::zero();
+    const Duration quiet = cell.rate > 0 ? now - cell.heard : Duration::zero();
     const Presence presence =
-        silence.judge(cell.member, missed, cell.keep_alive, hold_time(settings), now);
+        silence.judge(cell.member, quiet, cell.keep_alive, hold_time(settings), now);
+    // It may have no room to tell of all its limits: whoever has no load left says so. But who was
+    // missed and speaks again has not kept its word, and its rate is of before.
+    if (presence == Presence::unmentioned) {
+        if (cell.missed) {
+            return Presence::fading;
+        }
+        return quiet > settings.unmentioned_memory ? presence : Presence::heard;
+    }
     if (presence != Presence::held) {
         return presence;
     }
@@ -180,10 +188,11 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
         const Duration age = now - cell.heard;
         const Presence presence = presence_of(settings, cell, silence, now);
         cell.settle(open_time);
-        if (presence == Presence::fading) {
+        if (presence == Presence::fading || presence == Presence::unmentioned) {
             fade(cell, silence, seconds);
         }
         cell.held = presence == Presence::held;
+        cell.missed = cell.missed || cell.held || presence == Presence::fading;
         if (cell.held || presence == Presence::heard) {
             cell.fade = 1;
         }
@@ -194,7 +203,7 @@ void OwnedLimit::judge_silence(const SyncSettings& settings, Silence& silence, I
         }
         const bool listens_still = presence != Presence::gone && listens(settings, cell, now);
         const bool forgotten = age > cell_memory(settings) && !cell.held && !listens_still;
-        // A member that speaks, only not of this limit, has left the limit.
+        // A member that has spoken for long, only not of this limit, has left the limit.
         const bool counts = presence == Presence::heard || silence.is_missing(cell.member);
         if (counts && !forgotten && cell.rate > 0 && !silence.is_self(cell.member)) {
             oldest_word = std::min(oldest_word.value_or(now), cell.heard);

@@ -92,7 +92,8 @@ inline constexpr double kLongestDebt = 60;
                     from_seconds(settings.silence_factor * to_seconds(keep_alive)));
 }
 
-/// After how long a member that is heard, only not of this limit, does not use it any more.
+/// After how long without a word of a limit an origin that is heard counts as one that does not
+/// mention it: longer than it takes to mention each of many limits in turn.
 [[nodiscard]] inline Duration unmentioned_after(const SyncSettings& settings, Duration keep_alive) {
     return silent_after(settings, std::max(keep_alive, settings.mention_limit));
 }

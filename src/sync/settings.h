@@ -59,6 +59,9 @@ struct SyncSettings {
     /// silence_floor.
     double silence_factor = 2.5;
     Duration silence_floor = 800ms;
+    /// The rate of a limit that its origin does not mention, although it is heard, counts for as
+    /// long as this.
+    Duration unmentioned_memory = 10s;
     /// A view is believed for silence_factor keep-alives, and at least for this time.
     Duration view_floor = 1s;
     /// A delta without an answer is sent again after the round trip and resend_after; after

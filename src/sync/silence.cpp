@@ -143,7 +143,8 @@ Presence Silence::judge(MemberNumber number, Duration age, Duration keep_alive, 
     }
     // The member speaks, only not of this limit: no split. It may have many to speak of.
     if (now - member.last_packet <= patience && !member.unreachable) {
-        return age <= unmentioned_after(settings_, keep_alive) ? Presence::heard : Presence::fading;
+        return age <= unmentioned_after(settings_, keep_alive) ? Presence::heard
+                                                               : Presence::unmentioned;
     }
     if (!member.silent) {
         silent_.push_back(number);

@@ -34,10 +34,11 @@
 namespace weir::sync {
 
 enum class Presence : std::uint8_t {
-    heard,   ///< its last message holds
-    fading,  // taken for dead
-    held,    // taken for cut off: its share is kept
-    gone     // it said goodbye, or another incarnation is at its address
+    heard,        ///< its last message holds
+    unmentioned,  // it speaks, only not of this limit for longer than is usual
+    fading,       // taken for dead
+    held,         // taken for cut off: its share is kept
+    gone          // it said goodbye, or another incarnation is at its address
 };
 
 using MemberNumber = std::uint32_t;

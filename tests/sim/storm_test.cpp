@@ -107,6 +107,64 @@ TEST_CASE("what is sent of counters stays under its budget, and the limits hold"
     }
 }
 
+/// Limits of an hour that all fill at the same time: for 10 s to two thirds, and after a rest with
+/// a twenty-fifth of them in each second, for as long as would fill them twice.
+WorldPlan hour_limits(double amount, std::uint32_t quotas, double counter_bytes,
+                      std::uint64_t seed) {
+    constexpr double kFill = 10;
+    constexpr double kUseAgain = 25;
+    constexpr double kEnd = 50;
+    WorldPlan plan = plan_of({.sidecars = kSidecars,
+                              .limit = amount,
+                              .offered = 0,
+                              .seconds = kEnd,
+                              .seed = seed,
+                              .name = "q0"});
+    for (std::uint32_t i = 1; i < quotas; ++i) {
+        plan.load.quotas.push_back("q" + std::to_string(i));
+        plan.definitions.push_back(quota(plan.load.quotas.back(), amount));
+    }
+    for (limiter::QuotaDefinition& definition : plan.definitions) {
+        definition.limits[0].period = std::chrono::hours(1);
+    }
+    plan.load.phases = {{0, quotas * amount * 2 / 3 / kFill},
+                        {kFill, 0},
+                        {kUseAgain, quotas * amount / (kEnd - kUseAgain)}};
+    plan.sync.counter_bytes = counter_bytes;
+    return plan;
+}
+
+TEST_CASE("hour limits hold when all fill at once and more is to be told than may be sent") {
+    constexpr double kAmount = 150;
+    constexpr std::uint32_t kLimits = 200;
+    constexpr double kBudget = 30'000;
+    constexpr std::uint64_t kSeed = 1;
+    double put_off = 0;
+    const auto of_central = [&](const WorldPlan& plan) {
+        World world(plan);
+        REQUIRE(world.run(kMeeting));
+        put_off = 0;
+        for (std::uint32_t i = 0; i < kSidecars; ++i) {
+            put_off += sums_of(world, i).put_off;
+        }
+        const double drained = kAmount * plan.seconds / 3600;
+        return admitted(world, 0, plan.seconds) / (kLimits * (kAmount + drained));
+    };
+    const double ample = of_central(hour_limits(kAmount, kLimits, kAmple, kSeed));
+    CHECK(put_off == 0);
+    WorldPlan plan = hour_limits(kAmount, kLimits, kBudget, kSeed);
+    const double tight = of_central(plan);
+    CHECK(put_off > 0);
+    // An owner that gave up the rates of whoever has no room to tell of them would admit most.
+    plan.sync.unmentioned_memory = Duration::zero();
+    const double given_up = of_central(plan);
+    MESSAGE("admitted of one central bucket's: ample ", ample, ", tight ", tight,
+            ", with rates given up ", given_up);
+    CHECK(ample < 1.02);
+    CHECK(tight < 1.18);
+    CHECK(given_up > tight + 0.05);
+}
+
 TEST_CASE("who is to wake and cannot be told so at once is told later") {
     constexpr double kCrowdLimit = 10'000;
     constexpr double kEnd = 10;

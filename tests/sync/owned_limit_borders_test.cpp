@@ -139,27 +139,32 @@ TEST_CASE("the first word of a young run is as old as it says") {
 }
 
 TEST_CASE("a late lump fills to balance at most, and takes nothing away") {
-    const auto level_after = [](double level, double increase, double rate) {
+    const auto level_after = [](double level, double increase, double rate = 0, Duration age = 4s,
+                                std::uint64_t late = 1) {
         Fixture fixture;
         fixture.limit.parameters->rate = 1e-9;  // balance at 150 all the same
         fixture.now += 5s;
         DeltaEntry entry = fixture.delta(1, 1, rate);
         fixture.receive(1, entry);
-        fixture.now += 4s;
+        fixture.now += age;
         fixture.limit.advance(fixture.now);
         fixture.limit.bucket.level = level;
         entry = fixture.delta(1 + increase, 1 + increase, rate);
-        entry.oldest_age = 4s;
+        entry.oldest_age = age;
         CHECK(fixture.receive(1, entry) == DeltaOutcome::counted);
-        CHECK(fixture.statistics.late_lumps == 1);
+        CHECK(fixture.statistics.late_lumps == late);
         return fixture.limit.bucket.level;
     };
-    CHECK(level_after(100, 40, 0) == doctest::Approx(110));
-    CHECK(level_after(100, 1000, 0) == doctest::Approx(150));
-    CHECK(level_after(149, 40, 0) == doctest::Approx(150));
-    CHECK(level_after(160, 1000, 0) == doctest::Approx(160));
-    // Of a share of 40 a second some 40 were reckoned already: no more of it, nor less.
-    CHECK(level_after(60, 40, 20) == doctest::Approx(60));
+    CHECK(level_after(100, 40) == doctest::Approx(110));
+    CHECK(level_after(100, 1000) == doctest::Approx(150));
+    CHECK(level_after(149, 40) == doctest::Approx(150));
+    CHECK(level_after(160, 1000) == doctest::Approx(160));
+    // A rate that went on counting is put right, in both directions.
+    CHECK(level_after(60, 30, 4, 10s, 0) == doctest::Approx(50));
+    CHECK(level_after(60, 90, 4, 10s, 0) == doctest::Approx(110));
+    // After ten seconds what is beyond it is late. What was reckoned too much is taken back.
+    CHECK(level_after(60, 95, 4, 11s) == doctest::Approx(60 + 51.0 / 11));
+    CHECK(level_after(60, 30, 4, 11s, 0) == doctest::Approx(46));
 }
 
 TEST_CASE("a limit does not rest while any rate counts, however small") {

@@ -361,5 +361,38 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(limit.find(1) == nullptr);
 }
 
+TEST_CASE("an origin that speaks of other limits keeps its rate, unless it was missed") {
+    test::OwnedFixture fixture;
+    fixture.settings.hold = Duration::zero();
+    fixture.now += 5s;
+    const auto tell = [&](double counts, Duration age) {
+        DeltaEntry delta = fixture.delta(counts, counts, 50);
+        delta.oldest_age = age;
+        fixture.receive(1, delta);
+        return fixture.statistics.late_lumps;
+    };
+    const auto pass = [&](int tenths, bool heard) {
+        for (int i = 0; i < tenths; ++i) {
+            fixture.now += 100ms;
+            if (heard) {
+                fixture.silence.heard(1, fixture.now);
+            }
+            fixture.limit.advance(fixture.now);
+            fixture.limit.judge_silence(fixture.settings, fixture.silence, fixture.now);
+        }
+        return fixture.limit.bucket.offered_rate;
+    };
+    CHECK(tell(10, 0ms) == 0);
+    CHECK(pass(100, true) == doctest::Approx(50));
+    CHECK(pass(10, true) < 1);  // it has left the limit
+
+    CHECK(tell(20, 0ms) == 0);
+    CHECK(pass(30, false) < 1);
+    CHECK(pass(10, true) < 1);
+    CHECK(tell(30, 4s) == 1);
+    CHECK(pass(30, true) == doctest::Approx(50));
+    CHECK(tell(180, 3s) == 1);
+}
+
 }  // namespace
 }  // namespace weir::sync

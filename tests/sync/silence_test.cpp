@@ -145,7 +145,7 @@ TEST_CASE_FIXTURE(Fixture, "who speaks of other limits is not cut off") {
     CHECK(judge(two, heard, 200ms) == Presence::fading);
     now += 601ms;
     silence.heard(one, now);
-    CHECK(judge(one, heard, 200ms) == Presence::fading);
+    CHECK(judge(one, heard, 200ms) == Presence::unmentioned);
     CHECK(judge(one, heard, 1s) == Presence::heard);
     CHECK(statistics.splits == 0);
 }
@@ -166,7 +166,7 @@ TEST_CASE_FIXTURE(Fixture, "a stop of our own forgives all silence; heard again 
     now += 20s;
     silence.restart(now);
     CHECK(silence.judge(one, Duration::zero(), 200ms, settings.hold, now) == Presence::heard);
-    CHECK(judge(one, heard, 200ms) == Presence::fading);
+    CHECK(judge(one, heard, 200ms) == Presence::unmentioned);
     silence.heard(one, now);
     CHECK(judge(one, now, 200ms) == Presence::heard);
 }
