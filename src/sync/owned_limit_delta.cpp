@@ -159,9 +159,9 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
     // meanwhile: what was reckoned too much is taken back, and only what is beyond it is late.
     const bool went_on = cell.rate > 0 && !cell.missed;
     const double expected = went_on ? reckoned : 0;
-    const bool late =
-        went_on ? age > std::max(unmentioned, settings.unmentioned_memory) && increase > expected
-                : age > unmentioned;
+    const Duration patience =
+        went_on ? std::max(unmentioned, settings.unmentioned_memory) : unmentioned;
+    const bool late = age > patience && (!went_on || increase > expected);
     if (late) {
         const double share = std::min(1.0, 1 / to_seconds(age));
         const double kept = expected + (increase - expected) * share;

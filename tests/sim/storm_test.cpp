@@ -21,20 +21,27 @@ constexpr double kLimit = 40;
 constexpr int kSeconds = 16;
 constexpr double kAmple = 100'000'000;
 
-/// All quotas at twice their limit, which begin at once.
-WorldPlan storm(double counter_bytes, std::uint64_t seed) {
+/// Ten sidecars with so many quotas of the same limit, without load.
+WorldPlan alike(std::uint32_t quotas, double limit, double seconds, double counter_bytes,
+                std::uint64_t seed) {
     WorldPlan plan = plan_of({.sidecars = kSidecars,
-                              .limit = kLimit,
+                              .limit = limit,
                               .offered = 0,
-                              .seconds = kSeconds,
+                              .seconds = seconds,
                               .seed = seed,
                               .name = "q0"});
-    for (std::uint32_t i = 1; i < kQuotas; ++i) {
+    for (std::uint32_t i = 1; i < quotas; ++i) {
         plan.load.quotas.push_back("q" + std::to_string(i));
-        plan.definitions.push_back(quota(plan.load.quotas.back(), kLimit));
+        plan.definitions.push_back(quota(plan.load.quotas.back(), limit));
     }
-    plan.load.phases = {{0, 2 * kLimit * kQuotas}};
     plan.sync.counter_bytes = counter_bytes;
+    return plan;
+}
+
+/// All quotas at twice their limit, which begin at once.
+WorldPlan storm(double counter_bytes, std::uint64_t seed) {
+    WorldPlan plan = alike(kQuotas, kLimit, kSeconds, counter_bytes, seed);
+    plan.load.phases = {{0, 2 * kLimit * kQuotas}};
     return plan;
 }
 
@@ -114,23 +121,13 @@ WorldPlan hour_limits(double amount, std::uint32_t quotas, double counter_bytes,
     constexpr double kFill = 10;
     constexpr double kUseAgain = 25;
     constexpr double kEnd = 50;
-    WorldPlan plan = plan_of({.sidecars = kSidecars,
-                              .limit = amount,
-                              .offered = 0,
-                              .seconds = kEnd,
-                              .seed = seed,
-                              .name = "q0"});
-    for (std::uint32_t i = 1; i < quotas; ++i) {
-        plan.load.quotas.push_back("q" + std::to_string(i));
-        plan.definitions.push_back(quota(plan.load.quotas.back(), amount));
-    }
+    WorldPlan plan = alike(quotas, amount, kEnd, counter_bytes, seed);
     for (limiter::QuotaDefinition& definition : plan.definitions) {
         definition.limits[0].period = std::chrono::hours(1);
     }
     plan.load.phases = {{0, quotas * amount * 2 / 3 / kFill},
                         {kFill, 0},
                         {kUseAgain, quotas * amount / (kEnd - kUseAgain)}};
-    plan.sync.counter_bytes = counter_bytes;
     return plan;
 }
 
