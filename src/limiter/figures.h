@@ -94,6 +94,9 @@ class Figures {
     [[nodiscard]] std::size_t slots_in_use() const;
     void gauge(std::uint32_t id, const CompiledDefinition& definition, std::int64_t now,
                Gauges& gauges);
+    [[nodiscard]] static std::optional<double> ratio_at_rest(const LimitRecord& head,
+                                                             const CompiledDefinition& definition,
+                                                             std::int64_t now);
     void gauge_records(std::uint32_t from, std::uint32_t to, Instant now,
                        std::vector<Gauges>& gauges);
     std::uint32_t gauge_members(std::uint32_t definition, Instant now, Gauges& gauges);

@@ -269,50 +269,6 @@ TEST_CASE("upkeep costs the same however many instances live, and sees all of th
     CHECK(fixture.limiter.memory().instances == 0);
 }
 
-TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time") {
-    constexpr int kInstances = 40'000;
-    constexpr std::uint64_t kMostAtOnce = 16'384;
-    LimiterOptions options;
-    options.max_instances = kInstances + 1;
-    Fixture fixture({quota("k/{key}", {borders(10, 10, 20)})}, options);
-    const auto figures = [&] {
-        DefinitionStatistics found;
-        fixture.limiter.for_each_statistics(fixture.now,
-                                            [&](const DefinitionStatistics& one) { found = one; });
-        return found;
-    };
-    const auto gauged = [&] { return fixture.limiter.counters().gauged; };
-    CHECK(fixture.admits("k/0"));
-    CHECK(figures().live_instances == 1);  // few: of this moment
-    for (int i = 1; i < kInstances; ++i) {
-        CHECK(fixture.admits("k/" + std::to_string(i)));
-    }
-    for (int i = 0; i < 4; ++i) {
-        CHECK(fixture.admits("k/7"));
-    }
-    std::uint64_t before = gauged();
-    for (int call = 0; call < 3; ++call) {
-        fixture.limiter.maintain(fixture.now);
-        CHECK(gauged() - before <= kMostAtOnce);
-        before = gauged();
-    }
-    const DefinitionStatistics seen = figures();
-    CHECK(gauged() == before);  // asking costs nothing
-    CHECK(seen.live_instances == kInstances);
-    CHECK(seen.level_ratio_max == doctest::Approx(0.5));
-    CHECK(seen.offered == kInstances + 4);
-    // The next round tells what has changed; until it is whole the last one is shown.
-    for (int i = 0; i < 4; ++i) {
-        CHECK(fixture.admits("k/7"));
-    }
-    fixture.limiter.maintain(fixture.now);
-    CHECK(figures().level_ratio_max == doctest::Approx(0.5));
-    CHECK(figures().offered == kInstances + 8);
-    fixture.limiter.maintain(fixture.now);
-    fixture.limiter.maintain(fixture.now);
-    CHECK(figures().level_ratio_max == doctest::Approx(0.9));
-}
-
 TEST_CASE("a definition that takes another's figures over begins with its own") {
     Fixture fixture({quota("a", {borders(10, 10, 20)}), quota("b", {per_second(5)})});
     for (int i = 0; i < 5; ++i) {
