@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "base/assert.h"
@@ -149,8 +150,8 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
     double increase = counts.net() - cell.counts.net();
     cell.settle(open_time);
     double reckoned = cell.reckoned;
-    // Rule 2, late lumps: what its silence made us give up counts with its last second's share
-    // only, the rest has drained or is forgiven. Nothing in it is older than its word before.
+    // Rule 2, late lumps: what its silence made us give up has drained meanwhile as far as the
+    // limit drains (kept_of_late()). Nothing in it is older than its word before.
     const Duration quiet = cell.heard == Instant{} ? delta.oldest_age : now - cell.heard;
     const Duration age = std::min(delta.oldest_age, quiet);
     const Duration unmentioned =
@@ -163,8 +164,9 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
         went_on ? std::max(unmentioned, settings.unmentioned_memory) : unmentioned;
     const bool late = age > patience && (!went_on || increase > expected);
     if (late) {
-        const double share = std::min(1.0, 1 / to_seconds(age));
-        const double kept = expected + (increase - expected) * share;
+        // Of a limit that is not known yet anything may have drained.
+        const double rate = parameters ? parameters->rate : std::numeric_limits<double>::infinity();
+        const double kept = expected + kept_of_late(increase - expected, to_seconds(age), rate);
         note(accounts.ledger, WeightFate::late, increase - kept);
         increase = kept;
         reckoned = std::min(reckoned, increase);

@@ -217,10 +217,10 @@ bool OwnerView::receive(const SyncSettings& settings, const limiter::LimitParame
     // may have gone on reckoning with us or not. Its answer to our question will tell.
     const bool ledger = ours && known_at_;
     double unknown = ledger ? own.net() - (total.admitted - total.refunded) : 0;
-    // A late lump is worth its last second's share, as the owner will see it (rule 2).
+    // A late lump counts by rule 2, here after two and a half keep-alives in any case.
     const double age = to_seconds(oldest_age(now));
     if (age > settings.silence_factor * to_seconds(settings.keep_alive)) {
-        unknown /= age;
+        unknown = kept_of_late(unknown, age, limit.rate);
     }
     const double reckoned = ledger ? known_.rate * (own.open_time - known_.open_time) : 0;
     bucket_.level = total.level + unknown - reckoned;

@@ -4,6 +4,7 @@
 // quiet about it. Pure functions of plain values.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "base/assert.h"
@@ -37,6 +38,16 @@ inline constexpr double kLongestDebt = 60;
     constexpr double kLeap = 10;
     const double believed = std::min(heaviest, largest_weight(limit));
     return level <= kLeap * limiter::ceiling(limit, typical, believed);
+}
+
+/// What still counts of a weight that is told `age` seconds late: all but what the limit drains in
+/// that time, and the share of the last second at least. Of a limit that drains within seconds it
+/// is that share; a limit of an hour has drained next to nothing meanwhile. The
+/// same holds of weight that is given back, which is negative.
+[[nodiscard]] inline double kept_of_late(double weight, double age, double rate) {
+    WEIR_ASSERT(age > 0 && rate >= 0);
+    const double earlier = std::abs(weight) * (1 - std::min(1.0, 1 / age));
+    return weight - std::copysign(std::min(earlier, rate * age), weight);
 }
 
 /// Whether a limit is hot: its level is above half of `low`, or it sheds. Only then are

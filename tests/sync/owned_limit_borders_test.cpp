@@ -2,6 +2,7 @@
 // ceiling of 220, balance at 150.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "owned_fixture.h"
@@ -100,9 +101,10 @@ TEST_CASE("a rate is believed up to ten times what the counts found, and a few r
 
 TEST_CASE("a word is late after two and a half keep-alives of silence, and not before") {
     const auto counted = [](Duration quiet, Duration oldest, Duration before, Duration after,
-                            std::uint64_t late) {
+                            std::uint64_t late, double rate = 1e4) {
         Fixture fixture;
         stop_draining(fixture.limit);
+        fixture.limit.parameters->rate = rate;
         fixture.now += 5s;
         DeltaEntry entry = fixture.delta(1, 1, 0);
         entry.keep_alive = before;
@@ -113,7 +115,7 @@ TEST_CASE("a word is late after two and a half keep-alives of silence, and not b
         entry.keep_alive = after;
         CHECK(fixture.receive(1, entry) == DeltaOutcome::counted);
         CHECK(fixture.statistics.late_lumps == late);
-        return fixture.limit.bucket.level - 1;
+        return fixture.limit.bucket.level - std::max(0.0, 1 - rate * to_seconds(quiet));
     };
     CHECK(counted(2500ms, 10s, 1s, 1s, 0) == doctest::Approx(1000));
     CHECK(counted(2501ms, 10s, 1s, 1s, 1) == doctest::Approx(1000 / 2.501));
@@ -124,11 +126,19 @@ TEST_CASE("a word is late after two and a half keep-alives of silence, and not b
     // An origin of many limits mentions each of them every 0.6 s at least, whatever its keep-alive.
     CHECK(counted(1500ms, 1500ms, 200ms, 200ms, 0) == doctest::Approx(1000));
     CHECK(counted(1501ms, 1501ms, 200ms, 200ms, 1) == doctest::Approx(1000 / 1.501));
+    // No more is forgiven than the limit has drained in that time.
+    CHECK(kept_of_late(-1000, 4, 100) == doctest::Approx(-600));
+    CHECK(kept_of_late(-1000, 4, 1e4) == doctest::Approx(-250));
+    CHECK(counted(10s, 4s, 1s, 1s, 1, 1e-9) == doctest::Approx(1000));
+    CHECK(counted(10s, 4s, 1s, 1s, 1, 100) == doctest::Approx(600));
+    CHECK(counted(10s, 4s, 1s, 1s, 1, 187) == doctest::Approx(252));
+    CHECK(counted(10s, 4s, 1s, 1s, 1, 188) == doctest::Approx(250));
 }
 
 TEST_CASE("the first word of a young run is as old as it says") {
     Fixture fixture;
     stop_draining(fixture.limit);
+    fixture.limit.parameters->rate = 1e4;
     fixture.now += 50s;
     DeltaEntry entry = fixture.delta(1000, 1000, 0);
     entry.run_age = 20s;
@@ -155,7 +165,7 @@ TEST_CASE("a late lump fills to balance at most, and takes nothing away") {
         CHECK(fixture.statistics.late_lumps == late);
         return fixture.limit.bucket.level;
     };
-    CHECK(level_after(100, 40) == doctest::Approx(110));
+    CHECK(level_after(100, 40) == doctest::Approx(140));
     CHECK(level_after(100, 1000) == doctest::Approx(150));
     CHECK(level_after(149, 40) == doctest::Approx(150));
     CHECK(level_after(160, 1000) == doctest::Approx(160));
@@ -163,7 +173,8 @@ TEST_CASE("a late lump fills to balance at most, and takes nothing away") {
     CHECK(level_after(60, 30, 4, 10s, 0) == doctest::Approx(50));
     CHECK(level_after(60, 90, 4, 10s, 0) == doctest::Approx(110));
     // After ten seconds what is beyond it is late. What was reckoned too much is taken back.
-    CHECK(level_after(60, 95, 4, 11s) == doctest::Approx(60 + 51.0 / 11));
+    CHECK(level_after(60, 95, 4, 11s) == doctest::Approx(111));
+    CHECK(level_after(60, 180, 4, 11s) == doctest::Approx(150));
     CHECK(level_after(60, 30, 4, 11s, 0) == doctest::Approx(46));
 }
 

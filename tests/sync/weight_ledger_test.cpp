@@ -71,7 +71,8 @@ TEST_CASE_FIXTURE(Fixture, "each rule forgives into a sum of its own") {
         CHECK(sum(WeightFate::first_sight) == 10);
         CHECK(sum(WeightFate::counted) == 0);
     }
-    SUBCASE("rule 2: what is older than its last second") {
+    SUBCASE("rule 2: what is older than its last second, as far as the limit has drained") {
+        limit.parameters->rate = 1000;
         receive_late(10, 110);
         CHECK(sum(WeightFate::late) == doctest::Approx(90));
         CHECK(sum(WeightFate::counted) == doctest::Approx(20));
