@@ -141,8 +141,7 @@ class Cluster::Driver {
             seeds_.start();
         }
         flush();
-        due_ = now;
-        schedule_tick(now);
+        schedule_tick(std::max(engine_.next_tick(), now));
         wait_readable();
     }
 
@@ -232,8 +231,8 @@ class Cluster::Driver {
         });
     }
 
-    void schedule_tick(Instant now) {
-        due_ = std::clamp(engine_.next_tick(), now, now + options_.tick_interval);
+    void schedule_tick(Instant due) {
+        due_ = due;
         // The interval counts from the beginning of the tick, so that a long tick does not delay
         // the next one.
         timer_.expires_after(std::max(due_ - net::now(), options_.tick_interval / 10));
@@ -249,7 +248,7 @@ class Cluster::Driver {
         work_then([&] { work(now); },
                   [&] {
                       time_spent_reading_ = {};
-                      schedule_tick(now);
+                      schedule_tick(std::max(engine_.next_tick(), now));
                       if (paused_) {
                           paused_ = false;
                           wait_readable();
@@ -322,6 +321,19 @@ class Cluster::Driver {
         } else {
             receive();
             flush();
+            hurry_tick();
+        }
+    }
+
+    /// What was received may have ended a rest, for which the next tick was put off. So does a
+    /// flood, because only the next tick reads on.
+    void hurry_tick() {
+        const Instant now = net::now();
+        const Instant next =
+            paused_ ? now + options_.tick_interval : std::max(engine_.next_tick(), now);
+        // One that is due already must not be put off by each datagram that comes meanwhile.
+        if (next < due_) {
+            schedule_tick(next);
         }
     }
 

@@ -7,9 +7,9 @@
 // thread). Name look-ups block a helper thread of their own, never the control thread.
 // Ownership: owns socket, timers and engine; io_context and limiter must outlive it.
 // Invariants: at most kDatagramsPerTurn datagrams are read before other handlers run, and reading
-// takes at most Options::receive_share of the time between two ticks, whatever arrives; a tick that
-// is due always comes before reading, so that a process that was stopped notices that before it
-// believes datagrams that waited in its socket.
+// takes at most Options::receive_share of tick_interval between two ticks, whatever arrives; a tick
+// that is due always comes before reading, so that a process that was stopped notices that before
+// it believes datagrams that waited in its socket.
 
 #include <cstddef>
 #include <cstdint>
@@ -50,8 +50,9 @@ struct ClusterOptions {
     /// The value of the variable POD_IP. It is advertised unless the settings name an address.
     std::string pod_ip;
 
+    /// The usual time between two ticks. It is the engine that says when the next one is due.
     Duration tick_interval = std::chrono::milliseconds(10);
-    /// The share of the time between two ticks that may be spent on reading datagrams.
+    /// The share of tick_interval that may be spent on reading datagrams between two ticks.
     double receive_share = 0.4;
     std::size_t receive_buffer_bytes = 4U << 20;
     std::size_t send_buffer_bytes = 1U << 20;

@@ -14,13 +14,16 @@ constexpr std::size_t kChangesPerTick = 4096;
 
 }  // namespace
 
-void DefinitionFeed::tick(Instant now, bool refresh_anyway) {
+bool DefinitionFeed::tick(Instant now, bool refresh_anyway) {
     const bool more = take_changes(now);
-    if (!refresh_due_ || (more && !refresh_anyway)) {
-        return;
+    if (!refresh_due_) {
+        return false;
     }
-    refresh_due_ = false;
-    counters_.definitions_changed(now);
+    if (!more || refresh_anyway) {
+        refresh_due_ = false;
+        counters_.definitions_changed(now);
+    }
+    return true;
 }
 
 bool DefinitionFeed::take_changes(Instant now) {

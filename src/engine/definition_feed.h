@@ -31,8 +31,8 @@ class DefinitionFeed {
 
     /// To be called at every tick, after the store's. While more changes wait than one tick takes,
     /// the parameters of limits in use are read again only in a tick with `refresh_anyway`, because
-    /// all of them are read each time.
-    void tick(Instant now, bool refresh_anyway);
+    /// all of them are read each time. Returns whether there were changes.
+    bool tick(Instant now, bool refresh_anyway);
     /// Gives the limiter the changes that wait, as many as one tick takes, before the next tick.
     /// Returns whether more changes may wait.
     bool take_changes(Instant now);

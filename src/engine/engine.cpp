@@ -10,18 +10,13 @@
 #include "engine/definition_peers.h"
 #include "engine/generators.h"
 #include "engine/stop_detector.h"
+#include "engine/tick_pace.h"
 #include "engine/transport_settings.h"
 #include "limiter/limiter.h"
 #include "membership/transport.h"
 #include "sync/counter_exchange.h"
 
 namespace weir::engine {
-namespace {
-
-constexpr Duration kTickInterval = std::chrono::milliseconds(10);
-constexpr std::uint64_t kDefinitionsEvery = 10;  // ticks
-
-}  // namespace
 
 class Engine::Implementation {
   public:
@@ -48,7 +43,7 @@ class Engine::Implementation {
     [[nodiscard]] definitions::DefinitionStore& store() { return store_; }
     [[nodiscard]] definitions::DefinitionExchange& exchange() { return exchange_; }
     [[nodiscard]] BulkDefinitions& bulk() { return bulk_; }
-    [[nodiscard]] Instant next_tick() const { return stops_.next_tick(); }
+    [[nodiscard]] Instant next_tick() const { return pace_.next(); }
 
   private:
     void receive_message(const membership::Received& message);
@@ -69,12 +64,12 @@ class Engine::Implementation {
     BulkDefinitions bulk_;
     DefinitionPeers definition_peers_;
     DefinitionFeed feed_;
+    TickPace pace_;
     StopDetector stops_;
 
     Instant now_{};
     Duration clock_lag_{};
     bool left_ = false;
-    std::uint64_t ticks_ = 0;
     std::vector<Outgoing> outgoing_;
 };
 
@@ -91,14 +86,15 @@ Engine::Implementation::Implementation(EngineOptions options, limiter::Limiter& 
       bulk_(options_.cluster_name, options_.keys, nonces_, transport_, store_, exchange_),
       definition_peers_(exchange_, transport_),
       feed_(store_, limiter_, counters_),
-      stops_(kTickInterval, options_.sync.stop_threshold) {
+      stops_(options_.sync.stop_threshold) {
     exchange_.set_agree_after(options_.agree_after);
     counters_.set_alone(!options_.clustered);
 }
 
 void Engine::Implementation::start(Instant now) {
     now_ = now;
-    stops_.start(now);
+    pace_.start(now);
+    stops_.expect(pace_.next());
     transport_.start(now);
     counters_.start(now);
     if (options_.clustered) {
@@ -149,6 +145,7 @@ void Engine::Implementation::receive_message(const membership::Received& message
     if (gossip::lane_of(message.type) == gossip::Lane::definitions) {
         receive_definitions(message);
     } else {
+        pace_.note_work(gossip::lane_of(message.type) == gossip::Lane::counters, now_);
         counters_.receive(message, now_);
     }
 }
@@ -166,6 +163,7 @@ void Engine::Implementation::follow_membership() {
     const std::vector<membership::MembershipEvent> events = transport_.take_events();
     if (!events.empty()) {
         definition_peers_.members_changed();
+        pace_.note_work(true, now_);
     }
     for (const membership::MembershipEvent& event : events) {
         using enum membership::MembershipEvent::Kind;
@@ -181,14 +179,12 @@ void Engine::Implementation::refused(const Endpoint& address, Instant now) {
         return;
     }
     now_ = now;
-    const membership::Member* member = transport_.membership().find(address);
-    if (member == nullptr) {
-        return;
-    }
-    const gossip::MemberId id = member->id;
-    if (counters_.nobody_there(id, now)) {
-        transport_.question(id, now);
-        flush();
+    if (const membership::Member* member = transport_.membership().find(address)) {
+        const gossip::MemberId id = member->id;
+        if (counters_.nobody_there(id, now)) {
+            transport_.question(id, now);
+            flush();
+        }
     }
 }
 
@@ -197,13 +193,13 @@ void Engine::Implementation::tick(Instant now) {
     if (left_) {
         return;
     }
-    ++ticks_;
     if (const Duration lag = stops_.take_lag(now); lag > Duration::zero()) {
         transport_.caught_up(lag, now);
         clock_lag_ = lag;
         return;
     }
-    const bool late = stops_.tick(now);
+    pace_.tick(now);
+    const bool late = stops_.is_late(now);
     store_.tick(now);
     if (options_.clustered) {
         notice_stop(late);
@@ -216,7 +212,8 @@ void Engine::Implementation::tick(Instant now) {
         (void)store_.take_overtaken();
         counters_.tick_alone(now_);
     }
-    feed_.tick(now_, ticks_ % kDefinitionsEvery == 0);
+    pace_.note_work(feed_.tick(now_, pace_.is_tenth()), now_);
+    stops_.expect(pace_.next());
 }
 
 bool Engine::Implementation::apply_definitions(Instant now) {
@@ -230,6 +227,7 @@ bool Engine::Implementation::apply_definitions(Instant now) {
 void Engine::Implementation::notice_stop(bool late) {
     if (late) {
         ++counters_.counters().stops;
+        pace_.note_work(true, now_);
         stops_.begin_discarding(now_);
     }
     if (stops_.take_recovered(now_)) {
@@ -242,10 +240,12 @@ void Engine::Implementation::tick_cluster() {
         transport_.tick(now_);
     }
     follow_membership();
-    counters_.tick(now_, ticks_);
-    if (ticks_ % kDefinitionsEvery == 0) {
+    counters_.tick(now_, pace_.number());
+    if (pace_.is_tenth()) {
         definition_peers_.tick(now_);
     }
+    pace_.note_work(counters_.is_at_work(), now_);
+    pace_.hurry(transport_.is_at_work());
     flush();
 }
 

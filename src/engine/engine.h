@@ -8,10 +8,11 @@
 // outlive it, and owns everything else.
 //
 // How to drive it: call start() once; receive() for every datagram; and tick() at next_tick(),
-// which is every 10 ms, after all datagrams that wait in the socket. After each of these calls send
-// the datagrams of take_outgoing(). Before the end call goodbye() and send its datagrams. A tick
-// that is more than 0.5 s late means that the process was stopped: the engine then discards the
-// datagrams that waited meanwhile and asks its peers anew.
+// after all datagrams that wait in the socket. That is every 10 ms, or every 50 ms while there is
+// nothing to do; receive() may make it earlier. After each of these calls send the datagrams of
+// take_outgoing(). Before the end call goodbye() and send its datagrams. A tick that is more than
+// 0.5 s late means that the process was stopped: the engine then discards the datagrams that waited
+// meanwhile and asks its peers anew.
 
 #include <cstddef>
 #include <cstdint>

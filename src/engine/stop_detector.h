@@ -18,20 +18,15 @@ namespace weir::engine {
 
 class StopDetector {
   public:
-    /// A tick is expected every `interval`; one that is late by more than `threshold` means a stop.
-    StopDetector(Duration interval, Duration threshold)
-        : interval_(interval), threshold_(threshold) {}
+    /// A tick that is late by more than `threshold` means a stop.
+    explicit StopDetector(Duration threshold) : threshold_(threshold) {}
 
-    void start(Instant now) { last_tick_ = now; }
-    [[nodiscard]] Instant next_tick() const { return last_tick_ + interval_; }
+    /// Says when the next tick is expected.
+    void expect(Instant due) { due_ = due; }
+    /// Whether a tick at this instant is late, which means that a stop has just ended.
+    [[nodiscard]] bool is_late(Instant now) const { return now - due_ > threshold_; }
     /// Whether a datagram that is read now may have waited while the process was stopped.
     [[nodiscard]] bool discards(Instant now) const { return is_late(now) || discarding(now); }
-    /// Notes a tick. True when it is late, which means that a stop has just ended.
-    [[nodiscard]] bool tick(Instant now) {
-        const bool late = is_late(now);
-        last_tick_ = now;
-        return late;
-    }
     /// Notes by how much the own clock is behind, as the members say after each datagram; zero if
     /// they do not say so. True while only the clocks in datagrams count.
     [[nodiscard]] bool lags(Duration behind, Instant now) {
@@ -69,13 +64,8 @@ class StopDetector {
     /// Within this time after a stop all datagrams that waited in the socket are read.
     static constexpr Duration kDiscardTime = std::chrono::milliseconds(30);
 
-    [[nodiscard]] bool is_late(Instant now) const {
-        return now - last_tick_ > threshold_ + interval_;
-    }
-
-    Duration interval_;
     Duration threshold_;
-    Instant last_tick_{};
+    Instant due_{};
     Instant discard_until_{};
     std::optional<Instant> lag_read_at_;  // when the datagrams that waited have been read
     Duration behind_{};

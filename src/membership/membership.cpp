@@ -55,6 +55,11 @@ void Membership::tick(Instant now) {
     dissemination_.tick(now);
 }
 
+bool Membership::is_at_work() const {
+    return pings_.any_with_deadline() || !members_.suspects().empty() ||
+           (!members_.empty() && !dissemination_.idle());
+}
+
 /// After a stop, probes that were under way say nothing about the other members.
 void Membership::notice_pause(Instant now) {
     if (now - last_tick_ <= context_.settings.pause_threshold) {

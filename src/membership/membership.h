@@ -83,6 +83,9 @@ class Membership {
 
     void tick(Instant now);
     [[nodiscard]] Instant next_tick() const { return next_tick_; }
+    /// Whether a deadline may be near: a ping is not answered yet, a member is suspected, or there
+    /// is news to spread.
+    [[nodiscard]] bool is_at_work() const;
 
     /// Says that this process is draining: it still reports, but owns nothing any more.
     void begin_leaving();

@@ -142,6 +142,12 @@ std::optional<PendingPing> Pings::take(std::uint64_t nonce, const gossip::Member
     return ping;
 }
 
+bool Pings::any_with_deadline() const {
+    return std::any_of(pings_.begin(), pings_.end(), [](const auto& ping) {
+        return ping.second.kind == PingKind::probe || ping.second.kind == PingKind::favour;
+    });
+}
+
 void Pings::tick(Instant now) {
     for (auto it = pings_.begin(); it != pings_.end();) {
         if (it->second.expires > now) {

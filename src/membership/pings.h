@@ -48,6 +48,9 @@ class Pings {
     /// than kMaximumHints bytes counts as empty.
     void set_hints(ByteSpan payload);
 
+    /// Whether a ping is under way whose missing answer means something.
+    [[nodiscard]] bool any_with_deadline() const;
+
     // Each of these functions sends one ping, unless too many are under way.
 
     /// Returns the random number; 0 when nothing was sent.

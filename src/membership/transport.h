@@ -126,6 +126,8 @@ class Transport final : public gossip::MessageSink {
         membership_.question(member, now);
     }
     [[nodiscard]] Instant next_tick() const;
+    /// See Membership.
+    [[nodiscard]] bool is_at_work() const { return membership_.is_at_work(); }
     /// What is said of counters on leaving is said once: it has bytes beyond the budget. To be
     /// called before anything of it is sent.
     void grant_last_words();

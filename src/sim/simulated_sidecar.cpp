@@ -1,5 +1,6 @@
 #include "sim/simulated_sidecar.h"
 
+#include "engine/tick_pace.h"
 #include "sim/central_bucket.h"
 #include "sim/lists_of_names.h"
 
@@ -63,7 +64,9 @@ void SimulatedSidecar::start(const SidecarSettings& settings, std::vector<Endpoi
     options.ledger = ledger_.get();
     engine_ = std::make_unique<engine::Engine>(std::move(options), *limiter_, random.next());
     engine_->set_seeds(std::move(seeds), false, local(now));
-    engine_->start(local(now));
+    rests_ = settings.rests;
+    ticked_ = local(now);
+    engine_->start(ticked_);
     show_wall_clock(now);
 }
 
@@ -133,8 +136,18 @@ void SimulatedSidecar::tick(Instant now) {
         limiter_->maintain(local(now));
     }
     show_wall_clock(now);
-    engine_->tick(local(now));
-    shift_clock(engine_->take_clock_lag());
+    if (!is_resting(local(now))) {
+        ticked_ = local(now);
+        engine_->tick(ticked_);
+        shift_clock(engine_->take_clock_lag());
+    }
+}
+
+/// The World ticks in short intervals. The engine asks for longer ones while it has nothing to do.
+bool SimulatedSidecar::is_resting(Instant now) const {
+    constexpr Duration shortest = engine::TickPace::kInterval;
+    const Instant next = engine_->next_tick();
+    return rests_ && next - ticked_ > shortest && next - now > shortest / 2;
 }
 
 }  // namespace weir::sim

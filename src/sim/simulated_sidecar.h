@@ -33,6 +33,7 @@ struct SidecarSettings {
     membership::MembershipSettings membership{};
     double membership_bytes_share = 1;                  // as in engine::EngineOptions
     bool anchor = false;                                // as in engine::EngineOptions
+    bool rests = false;                                 // as in WorldPlan
     std::vector<gossip::Key> keys = {key_of_fleet(0)};  // the first one seals
 };
 
@@ -118,6 +119,7 @@ class SimulatedSidecar {
 
   private:
     void show_wall_clock(Instant now);
+    [[nodiscard]] bool is_resting(Instant now) const;
 
     std::uint32_t number_;
     std::uint32_t epoch_ = 0;
@@ -126,6 +128,8 @@ class SimulatedSidecar {
     double drift_ = 0;
     std::optional<Duration> wall_ahead_;  // of the machine, so it outlives the process
     std::uint64_t ticks_ = 0;             // the limiter is maintained at every hundredth tick
+    bool rests_ = false;
+    Instant ticked_{};  // when the engine last was, by the process's own clock
     std::unique_ptr<gossip::SeededNonces> nonces_;
     std::unique_ptr<ToldLedger> ledger_;
     std::unique_ptr<limiter::Limiter> limiter_;

@@ -78,6 +78,7 @@ std::vector<Endpoint> World::seeds() const {
 
 SidecarSettings World::settings_of(std::uint32_t number) const {
     SidecarSettings settings{plan_.definitions, plan_.sync, plan_.clock_drift};
+    settings.rests = plan_.rests;
     settings.keys = keys_[number];
     if (plan_.star) {
         settings.membership = membership_of_star(plan_.budgets);

@@ -42,6 +42,9 @@ struct WorldPlan {
     /// heavy a load as 5,000 for a usual one.
     double budgets = 1;
     double clock_drift = 0;
+    /// Whether engines without work tick as seldom as they ask for (engine/tick_pace.h). Else they
+    /// tick every 10 ms, so that what they do does not depend on how a story begins.
+    bool rests = false;
     double seconds = 40;
     /// Whether requests are counted in bins of 10 ms (Recorder). Stories of hours would need too
     /// much memory for that.

@@ -130,6 +130,14 @@ void CounterExchange::share_in_flight(std::uint32_t members, std::uint32_t held)
     allowance_origin_.tick(now_, members, transport_.owners(), *this);
 }
 
+/// Limits that only count are exact at the end of their windows and leases, whose times they keep.
+bool CounterExchange::is_at_work() const {
+    const bool counts = allowance_origin_.size() + allowance_owner_.size() > 0 ||
+                        window_origin_.size() + window_owner_.size() > 0;
+    return counts || reporter_.awake() > 0 || reporter_.touched_at() == now_ ||
+           owner_.awake() > 0 || quiet_answers_.size() > 0 || kept_levels_.waiting() > 0;
+}
+
 /// The members that can be asked for their parts.
 std::vector<gossip::MemberId> CounterExchange::live_serving() const {
     std::vector<gossip::MemberId> ids;

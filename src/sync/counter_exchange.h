@@ -82,6 +82,8 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] bool nobody_there(const gossip::MemberId& member, Instant now);
     /// `number` counts all ticks of the process; some work is done only at every n-th of them.
     void tick(Instant now, std::uint64_t number);
+    /// Whether the last tick found limits in use, or limits that have to be looked at in each tick.
+    [[nodiscard]] bool is_at_work() const;
     /// Instead of tick() and leave(), where there is no fleet: counts what is to be kept in a
     /// snapshot.
     void tick_alone(Instant now);

@@ -88,6 +88,7 @@ void Reporter::adopt_touched(Instant now, const membership::Owners& owners, cons
 
 void Reporter::touched(limiter::LimitRef ref, Instant now, const membership::Owners& owners,
                        const HotTable& hot) {
+    touched_at_ = now;
     if (ref.record >= by_record_.size()) {
         by_record_.resize(ref.record + std::size_t{1}, 0);
     }

@@ -93,6 +93,8 @@ class Reporter {
     /// Every limit that is kept here, in no order.
     void for_each(const std::function<void(const SyncedLimit&)>& visit) const;
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    /// When a limit was last found to be in use.
+    [[nodiscard]] Instant touched_at() const { return touched_at_; }
     /// The limits that are looked at regularly.
     [[nodiscard]] std::size_t awake() const { return awake_.size(); }
     /// The number of limits that are isolated now.
@@ -203,6 +205,7 @@ class Reporter {
     bool put_off_ = false;              // the last tick had no room for all deltas that were due
     std::size_t isolated_ = 0;
     Instant previous_tick_{};
+    Instant touched_at_{};
     std::uint64_t ticks_ = 0;
     std::size_t sweep_at_ = 0;
 };
