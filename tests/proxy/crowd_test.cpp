@@ -387,7 +387,8 @@ TEST_CASE("17: 1,000 slow heads, bodies and readers: others see no error and are
                        << milliseconds(beside) << " with them");
     }
     CHECK(no_slower);
-    CHECK(proxy.statistics().inflight_requests() == 2 * kEach);
+    // The last request of a round may be counted for a moment after its client has the answer.
+    CHECK(eventually([&] { return proxy.statistics().inflight_requests() == 2 * kEach; }));
     CHECK(proxy.statistics()[Ending::rejected_head_timeout] == 0);
 }
 
