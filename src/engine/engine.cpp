@@ -49,7 +49,7 @@ class Engine::Implementation {
     void receive_message(const membership::Received& message);
     void receive_definitions(const membership::Received& message);
     void follow_membership();
-    void notice_stop(bool late);
+    void notice_stop();
     void tick_cluster();
     void flush();
 
@@ -199,10 +199,9 @@ void Engine::Implementation::tick(Instant now) {
         return;
     }
     pace_.tick(now);
-    const bool late = stops_.is_late(now);
     store_.tick(now);
     if (options_.clustered) {
-        notice_stop(late);
+        notice_stop();
         if (!stops_.discarding(now_)) {
             tick_cluster();
         }
@@ -224,8 +223,8 @@ bool Engine::Implementation::apply_definitions(Instant now) {
 /// The peers are asked only when the datagrams that waited in the socket have been discarded:
 /// earlier the answers would be discarded, too, and a member that was given up meanwhile would
 /// admit its share unnoticed until it asks again.
-void Engine::Implementation::notice_stop(bool late) {
-    if (late) {
+void Engine::Implementation::notice_stop() {
+    if (stops_.is_late(now_)) {
         ++counters_.counters().stops;
         pace_.note_work(true, now_);
         stops_.begin_discarding(now_);

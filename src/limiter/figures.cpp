@@ -197,8 +197,9 @@ void Figures::gauge(std::uint32_t id, const CompiledDefinition& definition, std:
 }
 
 /// The level over low of an instance with one limit to which nothing is offered and of which
-/// nothing is refused; nothing for all others. Of many instances nearly all are so, and reading
-/// this much costs a fifth of reading all.
+/// nothing is refused; nothing for all others. Nearly all of many instances are like this. The
+/// level is the line of the record (record.h): the rest of what gauge() reads comes to nothing
+/// here.
 std::optional<double> Figures::ratio_at_rest(const LimitRecord& head,
                                              const CompiledDefinition& definition,
                                              std::int64_t now) {

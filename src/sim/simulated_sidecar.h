@@ -129,7 +129,7 @@ class SimulatedSidecar {
     std::optional<Duration> wall_ahead_;  // of the machine, so it outlives the process
     std::uint64_t ticks_ = 0;             // the limiter is maintained at every hundredth tick
     bool rests_ = false;
-    Instant ticked_{};  // when the engine last was, by the process's own clock
+    Instant ticked_{};  // when the engine last ticked, by the process's own clock
     std::unique_ptr<gossip::SeededNonces> nonces_;
     std::unique_ptr<ToldLedger> ledger_;
     std::unique_ptr<limiter::Limiter> limiter_;

@@ -130,7 +130,8 @@ void CounterExchange::share_in_flight(std::uint32_t members, std::uint32_t held)
     allowance_origin_.tick(now_, members, transport_.owners(), *this);
 }
 
-/// Limits that only count are exact at the end of their windows and leases, whose times they keep.
+/// Windows and leases of limits that only count end at exact times, so where there are any, each
+/// tick may have something to end.
 bool CounterExchange::is_at_work() const {
     const bool counts = allowance_origin_.size() + allowance_owner_.size() > 0 ||
                         window_origin_.size() + window_owner_.size() > 0;

@@ -42,8 +42,8 @@ inline constexpr double kLongestDebt = 60;
 
 /// What still counts of a weight that is told `age` seconds late: all but what the limit drains in
 /// that time, and the share of the last second at least. Of a limit that drains within seconds it
-/// is that share; a limit of an hour has drained next to nothing meanwhile. The
-/// same holds of weight that is given back, which is negative.
+/// is that share; a limit of an hour has drained next to nothing meanwhile. The same holds of
+/// weight that is given back, which is negative.
 [[nodiscard]] inline double kept_of_late(double weight, double age, double rate) {
     WEIR_ASSERT(age > 0 && rate >= 0);
     const double earlier = std::abs(weight) * (1 - std::min(1.0, 1 / age));

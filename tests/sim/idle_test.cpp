@@ -24,21 +24,23 @@ WorldPlan plan_of_rest(std::uint32_t sidecars, bool rests, std::uint64_t seed) {
     return plan;
 }
 
-/// How many of the fleet's engines ask for a tick that is further away than a usual one.
-std::size_t resting(World& world) {
-    std::size_t count = 0;
-    for (std::uint32_t i = 0; i < world.size(); ++i) {
-        SimulatedSidecar& sidecar = world.sidecar(i);
-        const Instant now = sidecar.local(world.instant());
-        count += sidecar.engine().next_tick() > now + std::chrono::milliseconds(11) ? 1U : 0U;
-    }
-    return count;
+/// Whether the sidecar's engine asks for a tick that is further away than a usual one.
+bool rests(World& world, std::uint32_t number) {
+    SimulatedSidecar& sidecar = world.sidecar(number);
+    const Instant now = sidecar.local(world.instant());
+    return sidecar.engine().next_tick() > now + std::chrono::milliseconds(11);
 }
 
-/// Counts them twenty times within 0.3 s.
-void count_resting(World& world, std::vector<std::size_t>& counts, double from) {
+/// Counts twenty times within 0.3 s how many of the first `sidecars` rest.
+void count_resting(World& world, std::uint32_t sidecars, std::vector<std::size_t>& counts,
+                   double from) {
     for (int look = 0; look < 20; ++look) {
-        world.at(from + look * 0.013, [&counts](World& w) { counts.push_back(resting(w)); });
+        world.at(from + look * 0.013, [&counts, sidecars](World& w) {
+            counts.push_back(0);
+            for (std::uint32_t i = 0; i < sidecars; ++i) {
+                counts.back() += rests(w, i) ? 1U : 0U;
+            }
+        });
     }
 }
 
@@ -50,8 +52,8 @@ TEST_CASE("a fleet rests without load, and not while there is some") {
     }());
     std::vector<std::size_t> before;
     std::vector<std::size_t> during;
-    count_resting(world, before, kBegins - 1);
-    count_resting(world, during, kBegins + 3);
+    count_resting(world, 4, before, kBegins - 1);
+    count_resting(world, 4, during, kBegins + 3);
     REQUIRE(world.run(kMeeting));
     CHECK(*std::max_element(before.begin(), before.end()) >= 3);
     CHECK(*std::max_element(during.begin(), during.end()) == 0);
@@ -62,14 +64,7 @@ TEST_CASE("the last of a fleet rests, too") {
     World world(plan);
     world.at(1, [](World& w) { w.kill(1); });
     std::vector<std::size_t> counts;
-    for (int look = 0; look < 20; ++look) {
-        world.at(11 + look * 0.013, [&counts](World& w) {
-            const Instant now = w.sidecar(0).local(w.instant());
-            const bool far =
-                w.sidecar(0).engine().next_tick() > now + std::chrono::milliseconds(11);
-            counts.push_back(far ? 1U : 0U);
-        });
-    }
+    count_resting(world, 1, counts, 11);
     REQUIRE(world.run(kMeeting));
     CHECK(std::count(counts.begin(), counts.end(), 1U) > 10);
 }
@@ -100,18 +95,18 @@ TEST_CASE("after a rest a load is counted as exactly as without one") {
 
 /// How long it takes on average until a living member misses one that dies, in seconds.
 double time_to_miss(bool rests, std::uint64_t seed) {
-    constexpr double kSoonest = 0.05;
+    constexpr double kStep = 0.05;
     World world(plan_of_rest(5, rests, seed));
     world.at(kBegins, [](World& w) { w.kill(0); });
     double sum = 0;
-    for (double after = kSoonest; after < 5; after += kSoonest) {
+    for (double after = kStep; after < 5; after += kStep) {
         world.at(kBegins + after, [&sum](World& w) {
             for (std::uint32_t i = 1; i < w.size(); ++i) {
                 const auto peers = w.sidecar(i).engine().peers(w.sidecar(i).local(w.instant()));
                 const auto alive = std::count_if(peers.begin(), peers.end(), [](const auto& peer) {
                     return !peer.self && peer.state == "alive";
                 });
-                sum += alive > 3 ? kSoonest / 4 : 0;
+                sum += alive > 3 ? kStep / 4 : 0;
             }
         });
     }
