@@ -268,7 +268,7 @@ void CounterExchange::follow_owners() {
 
 /// A shard is ours now: what our own views believe is better than nothing. The others' rates are
 /// those of former owners' knowledge; if all of these are silent, it is a split, and they are held,
-/// unless we hear most of the others.
+/// unless we hear most of the others for certain.
 void CounterExchange::fill_from_views(membership::Shard shard) {
     reporter_.for_each_in_shard(shard, now_, [&](const SyncedLimit& limit) {
         const Side& side = silence_.side();
@@ -282,7 +282,7 @@ void CounterExchange::fill_from_views(membership::Shard shard) {
         entry.shedding = view->bucket().shedding;
         entry.heaviest = view->bucket().heaviest;
         entry.typical = limit.own.typical;
-        const bool split = !view->fresh(settings_, now_) && !side.majority;
+        const bool split = !view->fresh(settings_, now_) && !side.confirmed;
         entry.rate = split ? view->own_rate() : view->others_rate();
         entry.held_rate = split ? view->others_rate() : 0;
         entry.hold_left =

@@ -16,8 +16,6 @@ constexpr Duration kMoved = std::chrono::milliseconds(300);
 constexpr Duration kHandedTime = std::chrono::milliseconds(1200);
 /// For so long a held rate that another owner told counts where nobody is missed.
 constexpr Duration kToldHold = std::chrono::seconds(10);
-/// By so many standard deviations a rate must have grown to be more than chance.
-constexpr double kGrownDeviations = 1;
 
 }  // namespace
 
@@ -122,8 +120,7 @@ double OwnedLimit::left_of_held() const {
         heard += cell.held ? 0 : cell.reckoned_rate();
     }
     const double more = heard - heard_beside;
-    const bool grown = more > kGrownDeviations * limiter::rate_noise(bucket.typical, heard);
-    return grown ? std::max(0.0, held_rate - more) : held_rate;
+    return has_grown(more, bucket.typical, heard) ? std::max(0.0, held_rate - more) : held_rate;
 }
 
 void OwnedLimit::fade(OwnedCell& cell, const Silence& silence, double seconds) {
@@ -148,7 +145,7 @@ void OwnedLimit::judge_held_rate(const SyncSettings& settings, const Side& side,
     if (held_rate > 0) {
         held_until = held_since + side.hold_time(settings, hold_time(settings));
     }
-    if (side.majority) {
+    if (side.confirmed) {
         held_until = std::min(held_until, held_told ? held_told_at + kToldHold : now);
     }
 }
@@ -233,7 +230,7 @@ void OwnedLimit::hold_by_load() {
         before = std::max(before, cell.held ? cell.fleet_rate : 0);
     }
     const double more = heard - (before - held);
-    if (held <= 0 || more <= kGrownDeviations * limiter::rate_noise(bucket.typical, heard)) {
+    if (held <= 0 || !has_grown(more, bucket.typical, heard)) {
         return;
     }
     const double kept = std::max(0.0, 1 - more / held);

@@ -50,7 +50,9 @@ double calm_of(const limiter::LimitParameters& limit, double typical, std::uint3
     return limit.edge() || share < kFewRequests * typical ? 0 : share;
 }
 
-double OwnerView::others_rate() const { return std::max(0.0, bucket_.offered_rate - known_.rate); }
+double OwnerView::others_rate() const {
+    return std::max(0.0, bucket_.offered_rate - known_.rate - moved_rate_);
+}
 
 void OwnerView::advance(const limiter::LimitParameters& limit, const OriginCounts& own,
                         Instant now) {
@@ -73,6 +75,13 @@ void OwnerView::advance(const limiter::LimitParameters& limit, const OriginCount
     net_seen_ = own.net();
     advanced_ = std::max(advanced_, now);
     WEIR_ASSERT(advanced_ >= now);
+}
+
+void OwnerView::reckon_moved_load(const SyncSettings& settings, const OriginCounts& own,
+                                  Instant now) {
+    const double more = own.rate - known_.rate;
+    const bool moved = known_at_ && !fresh(settings, now) && has_grown(more, own.typical, own.rate);
+    moved_rate_ = moved ? more : 0;
 }
 
 Duration OwnerView::keep_alive(const SyncSettings& settings, double rate) const {

@@ -87,6 +87,10 @@ class OwnerView {
     /// number of limits that the owner is told of.
     void sent(const OriginCounts& counts, Instant now, std::size_t told_limits = 1);
 
+    /// Whether load of members that are silent has come here, if this owner is silent as well: what
+    /// is offered here beyond the rate that it acknowledged counts as theirs no more. To be called
+    /// after advance().
+    void reckon_moved_load(const SyncSettings& settings, const OriginCounts& own, Instant now);
     /// Takes a total in. False when it is older than what is known.
     bool receive(const SyncSettings& settings, const limiter::LimitParameters& limit,
                  const TotalEntry& total, std::uint32_t run, const OriginCounts& own, Instant now);
@@ -158,7 +162,8 @@ class OwnerView {
     gossip::MemberId owner_;
     ReckonedLimit bucket_;
     OriginCounts known_;
-    double net_seen_ = 0;  // this member's own net admitted weight that is in the bucket
+    double moved_rate_ = 0;  // of the others' rate, what has come here since the owner is silent
+    double net_seen_ = 0;    // this member's own net admitted weight that is in the bucket
     std::vector<Flight> flights_;
     std::uint32_t unanswered_ = 0;
     std::uint32_t life_ = 0;

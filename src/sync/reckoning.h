@@ -97,6 +97,13 @@ inline constexpr double kLongestDebt = 60;
     return settings.user_memory * 5 / 4;
 }
 
+/// Whether the rate at a limit, which is `rate` now, has grown by more than chance if it has grown
+/// by `more`: then load of members that are silent has come here.
+[[nodiscard]] inline bool has_grown(double more, double typical, double rate) {
+    constexpr double kDeviations = 1;
+    return more > kDeviations * limiter::rate_noise(typical, rate);
+}
+
 /// After how long without a message a member with this keep-alive counts as silent.
 [[nodiscard]] inline Duration silent_after(const SyncSettings& settings, Duration keep_alive) {
     return std::max(settings.silence_floor,

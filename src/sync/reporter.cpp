@@ -228,6 +228,7 @@ void Reporter::look_at(std::uint32_t slot, Instant now) {
         begin_run(limit, limit.last, now);
     }
     limit.advance(*counts, earliest(), now);
+    limit.reckon_moved_load(settings_, now);
     install(limit, *counts, now);
     const Thresholds thresholds = limit.thresholds(settings_);
     for (std::uint32_t i = 0; i < limit.views.size(); ++i) {

@@ -24,6 +24,10 @@ struct Side {
     /// those that it knows now; or nobody is missing. Then it takes the share of the silent ones,
     /// and holds nothing for them.
     bool majority = true;
+    /// `majority`, and more than half have also been heard since the last loss was noticed. Before
+    /// that others may be lost as well, whom nobody here has missed yet. Always true if nobody is
+    /// missing.
+    bool confirmed = true;
     /// Hears nobody at all, though others were there. Never together with `majority`.
     bool alone = false;
     SeedsSay seeds = SeedsSay::nothing;

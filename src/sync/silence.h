@@ -196,7 +196,9 @@ class Silence {
     };
     [[nodiscard]] Losses losses(Instant remembered) const;
     [[nodiscard]] Instant remembered(Instant now) const;
-    [[nodiscard]] bool hears_most(Instant now) const;
+    /// How many of the members are heard: `most_since`: most of them also since the last loss.
+    enum class Hears : std::uint8_t { few, most, most_since };
+    [[nodiscard]] Hears weigh_voices(Instant now) const;
     [[nodiscard]] SeedsSay ask_seeds(Instant now) const;
     [[nodiscard]] bool lived_lately(const Endpoint& address, Instant now) const;
 

@@ -30,7 +30,7 @@ void Silence::set_live_others(std::size_t count, std::optional<Instant> last_hea
     last_heard_ = last_heard;
     outdated_ = outdated_ || heard != anybody_heard(now);
     // What only the time changes: how long ago somebody was given up or was heard.
-    const bool missed = !side_.majority || side_.alone || !silent_.empty();
+    const bool missed = !side_.confirmed || side_.alone || !silent_.empty();
     if ((outdated_ || missed) && now - weighed_ >= kWeighEvery) {
         weigh(now);
     }
@@ -54,11 +54,13 @@ void Silence::weigh(Instant now) {
         alone_at_ = now;
         hold_last(now);
     }
-    if (cut_off || !hears_most(now)) {
+    const Hears hears = cut_off ? Hears::few : weigh_voices(now);
+    if (hears == Hears::few) {
         minority_at_ = now;
     }
     const Duration moment = silent_after(settings_.keep_alive);
     side_.majority = !minority_at_ || now - *minority_at_ > moment;
+    side_.confirmed = side_.majority && hears == Hears::most_since;
     // One that has just been started hears nobody either, but misses nobody.
     const bool alone = !side_.majority && alone_at_ && now - *alone_at_ <= moment;
     if (alone && !side_.alone) {
@@ -66,6 +68,7 @@ void Silence::weigh(Instant now) {
     }
     side_.alone = alone;
     WEIR_ASSERT(!(side_.alone && side_.majority));
+    WEIR_ASSERT(!side_.confirmed || side_.majority);
     side_.seeds = side_.alone ? ask_seeds(now) : SeedsSay::nothing;
 }
 
@@ -168,14 +171,15 @@ Instant Silence::remembered(Instant now) const {
 /// For a member that is not cut off. Two sides may remember different losses, so those that were
 /// there before the first one do not suffice: it has to be more than half of all that are known now
 /// as well.
-bool Silence::hears_most(Instant now) const {
+Silence::Hears Silence::weigh_voices(Instant now) const {
     const Instant since = remembered(now);
     const Losses lost = losses(since);
     if (!lost.any) {
-        return true;
+        return Hears::most_since;
     }
     Voices before;
     Voices all;
+    Voices since_loss;
     for (const auto& [id, number] : numbers_) {
         const Known& member = members_[number];
         const bool left =
@@ -185,12 +189,17 @@ bool Silence::hears_most(Instant now) const {
             continue;
         }
         all.count(left || !is_lost(member));
+        since_loss.count(left || (!is_lost(member) && member.last_packet > lost.last));
         if (member.joined <= lost.first) {
             before.count(left || !is_lost(member));
         }
     }
     WEIR_ASSERT(before.there <= all.there && before.heard <= all.heard);
-    return before.most() && all.most();
+    WEIR_ASSERT(since_loss.heard <= all.heard);
+    if (!before.most() || !all.most()) {
+        return Hears::few;
+    }
+    return since_loss.most() ? Hears::most_since : Hears::most;
 }
 
 /// That the seeds name only us counts when names were looked up after the last of the others was

@@ -77,6 +77,15 @@ void SyncedLimit::advance(const limiter::LocalCounts& counts, Instant earliest, 
     }
 }
 
+void SyncedLimit::reckon_moved_load(const SyncSettings& settings, Instant now) {
+    for (OwnerView& view : views) {
+        view.reckon_moved_load(settings, own, now);
+    }
+    if (last_view) {
+        last_view->reckon_moved_load(settings, own, now);
+    }
+}
+
 /// The window's average is late by its length. A quick one takes its place when it differs by more
 /// than chance allows: a rate that has jumped or fallen. Both are linear, so that load which moves
 /// from one sidecar to another keeps its sum.

@@ -71,6 +71,8 @@ struct SyncedLimit {
     /// Takes the limiter's counts in and advances the views. `earliest` is the earliest time at
     /// which a limit that is new here can have been touched.
     void advance(const limiter::LocalCounts& counts, Instant earliest, Instant now);
+    /// To be called after advance(): load of others that has come here since owners are silent.
+    void reckon_moved_load(const SyncSettings& settings, Instant now);
     /// Says that counts read from now on have come since `then`.
     void expect_since(Instant then) { expected_since_ = then; }
     /// Keeps the views of owners that remain and adds views of new owners. True if there is a new

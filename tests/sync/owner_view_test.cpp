@@ -409,6 +409,29 @@ TEST_CASE_FIXTURE(Fixture, "an owner that was asked for a second without a word 
     CHECK(view.fresh(settings, now));
 }
 
+TEST_CASE_FIXTURE(Fixture, "what comes here of silent members' load is theirs no more") {
+    own.rate = 20;
+    exchange(50, 100);
+    CHECK(view.others_rate() == testing::plus_minus(80, 0.01));
+    // An owner that is heard knows where the load is.
+    own.rate = 90;
+    view.reckon_moved_load(settings, own, now);
+    CHECK(view.others_rate() == testing::plus_minus(80, 0.01));
+    ask_in_vain();
+    view.reckon_moved_load(settings, own, now);
+    CHECK(view.others_rate() == testing::plus_minus(10, 0.01));
+    own.rate = 200;
+    view.reckon_moved_load(settings, own, now);
+    CHECK(view.others_rate() == 0);
+    // Chance is no growth, and load that goes again was not theirs.
+    own.rate = 20 + limiter::rate_noise(1, 22);
+    view.reckon_moved_load(settings, own, now);
+    CHECK(view.others_rate() == testing::plus_minus(80, 0.01));
+    own.rate = 0;
+    view.reckon_moved_load(settings, own, now);
+    CHECK(view.others_rate() == testing::plus_minus(80, 0.01));
+}
+
 TEST_CASE_FIXTURE(Fixture, "what an owner promises for itself is bounded") {
     exchange(50, 20);
     TotalEntry patient = total(50, 20);

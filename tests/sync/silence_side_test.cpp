@@ -119,6 +119,28 @@ TEST_CASE_FIXTURE(Fixture, "of two halves neither has more than half: both hold"
     }
 }
 
+TEST_CASE_FIXTURE(Five,
+                  "a side is the larger one for certain when most were heard after the last loss") {
+    CHECK(silence.side().confirmed);
+    now += 1ms;
+    silence.suspected(member(4), true, now);
+    pass(100ms, {});
+    CHECK(silence.side().majority);
+    CHECK_FALSE(silence.side().confirmed);
+    pass(100ms, {1});
+    CHECK_FALSE(silence.side().confirmed);  // 2 and 3 may be lost as well
+    pass(150ms, {2});
+    CHECK(silence.side().confirmed);
+    // Another loss asks the same again. Two of the other four, and this member, are most of five.
+    now += 1ms;
+    silence.suspected(member(3), true, now);
+    pass(100ms, {1});
+    CHECK(silence.side().majority);
+    CHECK_FALSE(silence.side().confirmed);
+    pass(150ms, {2});
+    CHECK(silence.side().confirmed);
+}
+
 TEST_CASE_FIXTURE(Five, "who said goodbye is not counted, nor who is replaced at its address") {
     silence.gone(member(1), now);
     silence.gone(member(2), now);
