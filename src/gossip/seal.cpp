@@ -15,9 +15,11 @@ constexpr std::uint8_t kModeInsecure = 0;
 constexpr std::uint8_t kModeSealed = 1;
 constexpr std::uint8_t kModeInsecureFrame = 2;
 constexpr std::uint8_t kModeSealedFrame = 3;
-constexpr std::size_t kNonce = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
+constexpr std::size_t kClockAt = 8;
+constexpr std::size_t kRandom = 8;
 constexpr std::size_t kTag = crypto_aead_xchacha20poly1305_ietf_ABYTES;
-static_assert(kNonce + kTag == kSealOverhead);
+static_assert(kRandom + kTag == kSealOverhead);
+static_assert(kClearHeader - kClockAt == sizeof(std::uint64_t));
 static_assert(std::tuple_size_v<Key> == crypto_aead_xchacha20poly1305_ietf_KEYBYTES);
 
 const unsigned char* raw(const std::byte* bytes) {
@@ -25,11 +27,19 @@ const unsigned char* raw(const std::byte* bytes) {
 }
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
-void write_header(ByteWriter& writer, std::uint8_t mode, KeyId id) {
-    writer.bytes(kMagic);
-    writer.u8(kProtocolVersion);
-    writer.u8(mode);
-    writer.u32(id);
+using Nonce = std::array<std::byte, crypto_aead_xchacha20poly1305_ietf_NPUBBYTES>;
+
+/// The clock and the random number, which stand one behind the other, and zeros.
+Nonce nonce_of(ByteSpan datagram) {
+    Nonce nonce{};
+    const ByteSpan sent = datagram.subspan(kClockAt, sizeof(std::uint64_t) + kRandom);
+    static_assert(sizeof(std::uint64_t) + kRandom <= std::tuple_size_v<Nonce>);
+    std::copy(sent.begin(), sent.end(), nonce.begin());
+    return nonce;
+}
+
+std::uint64_t clock_of(ByteSpan datagram) {
+    return ByteReader(datagram.subspan(kClockAt, sizeof(std::uint64_t))).u64();
 }
 
 std::optional<DatagramRejection> check_header(ByteSpan datagram, bool insecure, bool frame) {
@@ -124,23 +134,37 @@ std::size_t Sealer::sealed_size(std::size_t content) const {
     return kClearHeader + content + (insecure() ? 0 : kSealOverhead);
 }
 
-std::vector<std::byte> Sealer::seal(ByteSpan content) { return seal_as(content, false); }
+std::vector<std::byte> Sealer::seal(ByteSpan content, std::uint64_t sent_at_us) {
+    Clock clock{};
+    ByteWriter(clock).u64(sent_at_us);
+    return seal_as(content, clock, false);
+}
 
-std::vector<std::byte> Sealer::seal_frame(ByteSpan content) { return seal_as(content, true); }
+std::vector<std::byte> Sealer::seal_frame(ByteSpan content) {
+    Clock instead{};
+    nonces_.fill(instead);
+    return seal_as(content, instead, true);
+}
 
-std::vector<std::byte> Sealer::seal_as(ByteSpan content, bool frame) {
+std::vector<std::byte> Sealer::seal_as(ByteSpan content, const Clock& clock, bool frame) {
     std::vector<std::byte> datagram(sealed_size(content.size()));
     WEIR_ASSERT(datagram.size() <= (frame ? kMaximumFrame : kMaximumDatagram));
+    const std::uint8_t sealed = frame ? kModeSealedFrame : kModeSealed;
+    const std::uint8_t open = frame ? kModeInsecureFrame : kModeInsecure;
     ByteWriter writer(datagram);
+    writer.bytes(kMagic);
+    writer.u8(kProtocolVersion);
+    writer.u8(insecure() ? open : sealed);
+    writer.u32(insecure() ? 0 : ring_.front().id);
+    writer.bytes(clock);
+    WEIR_ASSERT(writer.size() == kClearHeader);
     if (insecure()) {
-        write_header(writer, frame ? kModeInsecureFrame : kModeInsecure, 0);
         writer.bytes(content);
         return datagram;
     }
-    write_header(writer, frame ? kModeSealedFrame : kModeSealed, ring_.front().id);
-    const std::span<std::byte> nonce = std::span(datagram).subspan(kClearHeader, kNonce);
-    nonces_.fill(nonce);
-    crypto_aead_xchacha20poly1305_ietf_encrypt(raw(datagram.data() + kClearHeader + kNonce),
+    nonces_.fill(std::span(datagram).subspan(kClearHeader, kRandom));
+    const Nonce nonce = nonce_of(datagram);
+    crypto_aead_xchacha20poly1305_ietf_encrypt(raw(datagram.data() + kClearHeader + kRandom),
                                                nullptr, raw(content.data()), content.size(),
                                                raw(datagram.data()), kClearHeader, nullptr,
                                                raw(nonce.data()), raw(ring_.front().key.data()));
@@ -156,23 +180,23 @@ Sealer::Opened Sealer::open_frame(ByteSpan frame) {
 
 Sealer::Opened Sealer::open_as(ByteSpan datagram, std::span<std::byte> buffer, bool frame) {
     if (const auto rejection = check_header(datagram, insecure(), frame)) {
-        return {{}, rejection, 0};
+        return {{}, rejection, 0, 0};
     }
     if (!insecure()) {
         return open_sealed(datagram, buffer);
     }
     const ByteSpan content = datagram.subspan(kClearHeader);
     std::copy(content.begin(), content.end(), buffer.begin());
-    return {buffer.first(content.size()), std::nullopt, 0};
+    return {buffer.first(content.size()), std::nullopt, 0, clock_of(datagram)};
 }
 
 Sealer::Opened Sealer::open_sealed(ByteSpan datagram, std::span<std::byte> buffer) {
     if (datagram.size() < kClearHeader + kSealOverhead) {
-        return {{}, DatagramRejection::too_short, 0};
+        return {{}, DatagramRejection::too_short, 0, 0};
     }
     const KeyId id = ByteReader(datagram.subspan(4, 4)).u32();
-    const ByteSpan nonce = datagram.subspan(kClearHeader, kNonce);
-    const ByteSpan cipher = datagram.subspan(kClearHeader + kNonce);
+    const Nonce nonce = nonce_of(datagram);
+    const ByteSpan cipher = datagram.subspan(kClearHeader + kRandom);
     DatagramRejection rejection = DatagramRejection::unknown_key;
     for (const RingKey& key : ring_) {
         if (key.id != id) {
@@ -182,10 +206,10 @@ Sealer::Opened Sealer::open_sealed(ByteSpan datagram, std::span<std::byte> buffe
         if (crypto_aead_xchacha20poly1305_ietf_decrypt(
                 raw(buffer.data()), nullptr, nullptr, raw(cipher.data()), cipher.size(),
                 raw(datagram.data()), kClearHeader, raw(nonce.data()), raw(key.key.data())) == 0) {
-            return {buffer.first(cipher.size() - kTag), std::nullopt, key.id};
+            return {buffer.first(cipher.size() - kTag), std::nullopt, key.id, clock_of(datagram)};
         }
     }
-    return {{}, rejection, 0};
+    return {{}, rejection, 0, 0};
 }
 
 }  // namespace weir::gossip

@@ -1,5 +1,7 @@
 #pragma once
-// Sealing of datagrams with XChaCha20-Poly1305 (libsodium) under random nonces. A ring has at most
+// Sealing of datagrams with XChaCha20-Poly1305 (libsodium). A nonce is the sender's clock and a
+// random number: two datagrams under one key have the same one only if they were sent at the same
+// reading of two clocks, and drew the same of 2^64 numbers. A ring has at most
 // two keys: the first one seals, and either of them opens. Without keys nothing is sealed and
 // sealed datagrams are refused; a user has to choose this insecure mode. Not thread-safe, because
 // the source of nonces is not. Keys are wiped on destruction.
@@ -82,8 +84,9 @@ class Sealer {
     /// The number of bytes of a datagram or a frame that seals `content` bytes.
     [[nodiscard]] std::size_t sealed_size(std::size_t content) const;
     /// Seals the content, which is an envelope and messages, and returns a whole datagram. The
-    /// content must fit into it.
-    [[nodiscard]] std::vector<std::byte> seal(ByteSpan content);
+    /// content must fit into it. `sent_at_us` is the sender's clock in microseconds, which
+    /// everybody can read and nobody can alter.
+    [[nodiscard]] std::vector<std::byte> seal(ByteSpan content, std::uint64_t sent_at_us);
 
     /// The result of opening. The content lies in a buffer of the sealer and is valid until the
     /// next call.
@@ -91,10 +94,12 @@ class Sealer {
         ByteSpan content;
         std::optional<DatagramRejection> rejection;  // set: there is no content
         KeyId key = 0;                               // which key opened it
+        std::uint64_t sent_at_us = 0;                // of a datagram
     };
     [[nodiscard]] Opened open(ByteSpan datagram);
 
-    /// The same for the frames of a stream. Frames may be longer. Their mode byte differs from that
+    /// The same for the frames of a stream. Frames may be longer, and have a random number in place
+    /// of the clock. Their mode byte differs from that
     /// of datagrams, so neither can be taken for the other.
     [[nodiscard]] std::vector<std::byte> seal_frame(ByteSpan content);
     [[nodiscard]] Opened open_frame(ByteSpan frame);
@@ -104,7 +109,8 @@ class Sealer {
         Key key{};
         KeyId id = 0;
     };
-    [[nodiscard]] std::vector<std::byte> seal_as(ByteSpan content, bool frame);
+    using Clock = std::array<std::byte, 8>;
+    [[nodiscard]] std::vector<std::byte> seal_as(ByteSpan content, const Clock& clock, bool frame);
     [[nodiscard]] Opened open_as(ByteSpan bytes, std::span<std::byte> buffer, bool frame);
     [[nodiscard]] Opened open_sealed(ByteSpan bytes, std::span<std::byte> buffer);
 

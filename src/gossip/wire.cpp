@@ -202,7 +202,6 @@ void encode(ByteWriter& writer, const Envelope& envelope) {
     writer.u64(envelope.sender.incarnation);
     writer.u64(envelope.receiver);
     writer.varint(envelope.sequence);
-    writer.u64(envelope.sent_at_us);
     const RecordWriter later(writer);
 }
 
@@ -213,7 +212,6 @@ Envelope decode_envelope(ByteReader& reader) {
     envelope.sender.incarnation = reader.u64();
     envelope.receiver = reader.u64();
     envelope.sequence = reader.varint();
-    envelope.sent_at_us = reader.u64();
     const RecordReader later(reader);
     if (envelope.sender.incarnation == 0) {
         reader.fail();

@@ -43,7 +43,7 @@ enum class MessageType : std::uint8_t {
     owner_ask = 21,         // a process that was stopped, or a new owner, asks to be filled
     delta_answer = 22,      // totals for the limits of a delta message, in its order
     quiet = 23,             // what origins admitted under quiet limits
-    quiet_answer = 24,      // all entries of a quiet message have been taken in
+    quiet_answer = 24,      // which entries of a quiet message have been taken in, and where
     quiet_order = 25,       // an owner wakes a quiet limit, or lets one fall quiet
     child_rates = 26,       // what an origin was offered for the children of a shedding parent
     child_totals = 27,      // the answer: what the fleet was offered for them
@@ -72,13 +72,15 @@ enum class Lane : std::uint8_t { membership, counters, definitions };
 inline constexpr std::size_t kLanes = 3;
 [[nodiscard]] Lane lane_of(MessageType type);
 
-/// The part of every datagram that is inside the seal, before its messages.
+/// The part of every datagram that stands before its messages. All of it but the clock is inside
+/// the seal.
 struct Envelope {
     std::uint32_t cluster = 0;  // cluster_tag() of the cluster's name
     MemberId sender;
     Incarnation receiver = 0;  // 0: the sender does not know it, which only a lone ping may say
     std::uint64_t sequence = 0;
-    std::uint64_t sent_at_us = 0;  // the sender's monotonic clock, microseconds
+    /// The sender's monotonic clock, microseconds. It stands before the seal (Sealer::seal()).
+    std::uint64_t sent_at_us = 0;
     // A record for fields of later versions follows, which this one leaves empty.
     friend bool operator==(const Envelope&, const Envelope&) = default;
 };
@@ -86,11 +88,11 @@ struct Envelope {
 /// A number that tells clusters apart that share a key. It is not secret.
 [[nodiscard]] std::uint32_t cluster_tag(std::string_view name);
 
-inline constexpr std::size_t kMaximumEnvelope = 4 + 19 + 8 + 8 + 10 + 8 + 1;
-/// The numbers of bytes before and after the sealed content, and the number that is left for
-/// messages with the largest envelope.
-inline constexpr std::size_t kClearHeader = 8;
-inline constexpr std::size_t kSealOverhead = 24 + 16;
+inline constexpr std::size_t kMaximumEnvelope = 4 + 19 + 8 + 8 + 10 + 1;
+/// The number of bytes that everybody can read, that of the random number and the tag around the
+/// sealed content, and the number that is left for messages with the largest envelope.
+inline constexpr std::size_t kClearHeader = 16;
+inline constexpr std::size_t kSealOverhead = 8 + 16;
 /// What a datagram has beside its body, at most.
 inline constexpr std::size_t kDatagramOverhead = kClearHeader + kSealOverhead + kMaximumEnvelope;
 inline constexpr std::size_t kMaximumBody =
@@ -103,8 +105,8 @@ void encode(ByteWriter& writer, const Endpoint& endpoint);
 [[nodiscard]] Endpoint decode_endpoint(ByteReader& reader);
 
 void encode(ByteWriter& writer, const Envelope& envelope);
-/// Reads an envelope. The reader is not ok() afterwards if it was malformed; otherwise the messages
-/// remain in the reader.
+/// Reads an envelope, without the clock. The reader is not ok() afterwards if it was malformed;
+/// otherwise the messages remain in the reader.
 [[nodiscard]] Envelope decode_envelope(ByteReader& reader);
 
 struct Message {

@@ -64,7 +64,8 @@ std::span<const Received> Transport::receive(ByteSpan datagram, const Endpoint& 
         ++counters_.opened_with_second_key;
     }
     ByteReader reader(opened.content);
-    const gossip::Envelope envelope = gossip::decode_envelope(reader);
+    gossip::Envelope envelope = gossip::decode_envelope(reader);
+    envelope.sent_at_us = opened.sent_at_us;
     const ByteSpan body = opened.content.last(reader.remaining());
     if (!reader.ok() || !gossip::well_framed(body)) {
         reject(gossip::DatagramRejection::malformed);
@@ -309,8 +310,9 @@ void Transport::emit(const gossip::MemberId& to, ByteSpan body, gossip::Lane lan
     const auto index = static_cast<std::size_t>(lane);
     std::array<std::byte, gossip::kMaximumEnvelope + gossip::kMaximumBody> content{};
     ByteWriter writer(content);
-    encode(writer,
-           gossip::Envelope{cluster_, self(), to.incarnation, next_sequence(to), to_us(now)});
+    const gossip::Envelope envelope{cluster_, self(), to.incarnation, next_sequence(to),
+                                    to_us(now)};
+    encode(writer, envelope);
     writer.bytes(body);
     WEIR_ASSERT(writer.ok());
     const std::size_t size = sealer_.sealed_size(writer.size());
@@ -319,7 +321,7 @@ void Transport::emit(const gossip::MemberId& to, ByteSpan body, gossip::Lane lan
         ++counters_.dropped[index];
         return;
     }
-    out.push_back({to.address, sealer_.seal(writer.written())});
+    out.push_back({to.address, sealer_.seal(writer.written(), envelope.sent_at_us)});
     ++counters_.datagrams_out;
     counters_.bytes_out += size;
     counters_.lane_bytes_out[index] += size;

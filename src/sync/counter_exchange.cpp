@@ -52,7 +52,7 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
       kept_levels_(limiter, owner_),
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
-      quiet_messages_(transport, counters_.dropped_entries),
+      quiet_messages_(transport, counters_.dropped_entries, WaitingAnswers::kWait),
       quiet_answers_(transport, counters_.dropped_entries) {
     window_owner_.watch(lost_owners_);
 }
@@ -284,7 +284,7 @@ void CounterExchange::fill_from_views(membership::Shard shard) {
         entry.typical = limit.own.typical;
         const bool split = !view->fresh(settings_, now_) && !side.confirmed;
         entry.rate = split ? view->own_rate() : view->others_rate();
-        entry.held_rate = split ? view->others_rate() : 0;
+        entry.held_rate = split ? view->told_others_rate() : 0;
         entry.hold_left =
             split ? limit.hold_time(settings_) - (now_ - *view->heard_at()) : Duration::zero();
         owner_.fill(entry, limit.name, limit.parameters, now_);
@@ -388,14 +388,16 @@ Duration CounterExchange::quiet_answer_wait(const gossip::MemberId& owner) {
 bool CounterExchange::has_room_to_publish(bool urgent) { return has_budget(urgent); }
 
 void CounterExchange::send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) {
+    const QuietSaid said{entry.key,      entry.run,        entry.place,
+                         entry.admitted, entry.limit_rate, entry.low};
     if (owner != self_) {
         std::array<std::byte, kMaximumEntrySize> buffer;
         ByteWriter writer(buffer);
         encode(writer, entry);
         WEIR_ASSERT(writer.ok() && entry.run != 0);
-        quiet_messages_.add(owner, writer.written(), {entry.key, entry.run, entry.admitted}, now_);
-    } else if (owner_.receive_quiet(self_, self_number_, entry, now_, *this)) {
-        quiet_.acknowledge(entry.key, entry.run, entry.admitted, now_);
+        quiet_messages_.add(owner, writer.written(), said, now_);
+    } else if (owner_.receive_quiet(self_, self_number_, entry, now_, *this).taken_in) {
+        quiet_.acknowledge(said, now_);
     }
 }
 

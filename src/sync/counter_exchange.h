@@ -162,12 +162,6 @@ class CounterExchange final : public DeltaSink,
     void send_window_grant(const gossip::MemberId& to, const WindowGrant& grant) override;
 
   private:
-    /// What a message about a quiet limit said, to be confirmed.
-    struct QuietSaid {
-        LimitKey key;
-        std::uint32_t run = 0;
-        double admitted = 0;
-    };
     using DeltaMessages = TaggedMessages<SaidCounts, gossip::MessageType::delta>;
     using QuietMessages = TaggedMessages<QuietSaid, gossip::MessageType::quiet>;
 

@@ -197,12 +197,20 @@ void CounterExchange::receive_quiet(ByteReader& reader, const gossip::MemberId& 
     QuietAnswer answer;
     answer.tag = read_delta_head(reader);
     for (std::uint64_t index = 0; reader.ok() && reader.remaining() > 0; ++index) {
-        const QuietEntry entry = decode_quiet(reader);
+        QuietEntry entry = decode_quiet(reader);
         if (!reader.ok()) {
             return;
         }
-        if (!skips(entry.key, from) && !owner_.receive_quiet(from, sender, entry, now_, *this)) {
+        QuietReceipt receipt{.taken_in = entry.place == 0 || owner_.find_place(sender, entry)};
+        if (!receipt.taken_in) {
+            ++counters_.refused_unknown;
+        } else if (!skips(entry.key, from)) {
+            receipt = owner_.receive_quiet(from, sender, entry, now_, *this);
+        }
+        if (!receipt.taken_in) {
             answer.left.push_back(index);
+        } else if (entry.place == 0) {
+            answer.places.push_back(receipt.place);
         }
     }
     if (!reader.ok() || silence_.is_gone(sender)) {
@@ -222,16 +230,32 @@ void CounterExchange::receive_quiet_answer(ByteReader& reader, const gossip::Mem
     }
     const std::vector<QuietSaid> told =
         std::exchange(*said, {});  // what is taken in may make us send
+    // Places are matched by their order, so too few or too many say nothing.
+    const auto with_keys = static_cast<std::size_t>(std::count_if(
+        told.begin(), told.end(), [](const QuietSaid& each) { return each.place == 0; }));
+    if (answer.places.size() > with_keys) {
+        ++counters_.refused_unknown;
+        return;
+    }
+    auto place = answer.places.begin();
     for (std::size_t i = 0; i < told.size(); ++i) {
+        QuietSaid entry = told[i];
+        const membership::OwnerList& owners =
+            transport_.owners().of(membership::shard_of(entry.key.quota));
+        const bool first = !owners.empty() && owners.front() == from;
         if (std::find(answer.left.begin(), answer.left.end(), i) != answer.left.end()) {
+            if (first) {
+                quiet_.forget_place(entry, now_);
+            }
             continue;
         }
-        const membership::OwnerList& owners =
-            transport_.owners().of(membership::shard_of(told[i].key.quota));
-        if (!owners.empty() && owners.front() == from) {
-            quiet_.acknowledge(told[i].key, told[i].run, told[i].admitted, now_);
+        if (entry.place == 0 && place != answer.places.end()) {
+            entry.place = static_cast<std::uint32_t>(*place++);
+        }
+        if (first) {
+            quiet_.acknowledge(entry, now_);
         } else {
-            quiet_.acknowledge_former(told[i].key, told[i].run, told[i].admitted, now_);
+            quiet_.acknowledge_former(entry, now_);
         }
     }
 }

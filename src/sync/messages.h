@@ -133,12 +133,15 @@ struct QuietEntry {
     double untold_full = 0;  // the same, drained at the full rate
     double fresh = 0;        // of `untold`, what no former owner has confirmed either
     double rate = 0;         // offered here, weight per second, without the newest request
-    /// The limit's own rate and `low`, for an owner that has not confirmed anything yet; 0 for
-    /// others.
+    /// The limit's own rate and `low`, for an owner that has not confirmed them yet, or may have
+    /// forgotten them; 0 for others.
     double limit_rate = 0;
     double low = 0;
     /// The origin has no room for one more awake limit: its owner counts the entry all the same.
     bool no_room = false;
+    /// Where the owner has what this origin told in this run, as it said when it confirmed an
+    /// entry; then the key does not travel. 0: nowhere yet.
+    std::uint32_t place = 0;
     friend bool operator==(const QuietEntry&, const QuietEntry&) = default;
 };
 
@@ -233,11 +236,22 @@ struct AnswerHead {
 void write_answer_head(ByteWriter& writer, const AnswerHead& head);
 [[nodiscard]] AnswerHead read_answer_head(ByteReader& reader);
 
-/// What an owner answers to a message of quiet entries: its tag, and which of its entries were not
-/// taken in, by their index.
+/// What an entry of a quiet limit said, for as long as its answer may come.
+struct QuietSaid {
+    LimitKey key;
+    std::uint32_t run = 0;
+    std::uint32_t place = 0;
+    double admitted = 0;
+    double limit_rate = 0;  // both 0: they were not told
+    double low = 0;
+};
+
+/// What an owner answers to a message of quiet entries: its tag, which of its entries were not
+/// taken in, by their index, and the places (QuietEntry::place) of those that were and had keys.
 struct QuietAnswer {
     std::uint16_t tag = 0;
     std::vector<std::uint64_t> left;
+    std::vector<std::uint64_t> places;
 };
 void encode(ByteWriter& writer, const QuietAnswer& answer);
 [[nodiscard]] QuietAnswer decode_quiet_answer(ByteReader& reader);

@@ -139,8 +139,8 @@ void OwnedLimit::fade(OwnedCell& cell, const Silence& silence, double seconds) {
     WEIR_ASSERT(cell.fade >= 0 && cell.fade <= 1);
 }
 
-/// Who hears most of the others holds nothing. But one that has joined lately has not missed
-/// anybody and cannot know: it goes by what another owner told, for a while.
+/// Who hears most of the others for certain holds nothing. But one that has joined lately has not
+/// missed anybody and cannot know: it goes by what another owner told, for a while.
 void OwnedLimit::judge_held_rate(const SyncSettings& settings, const Side& side, Instant now) {
     if (held_rate > 0) {
         held_until = held_since + side.hold_time(settings, hold_time(settings));

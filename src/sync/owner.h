@@ -47,6 +47,12 @@ using Resolver =
     std::function<bool(const LimitKey& key, std::string& name, limiter::LimitParameters& parameters,
                        limiter::Isolation& isolation)>;
 
+/// What became of an entry about a quiet limit.
+struct QuietReceipt {
+    bool taken_in = false;
+    std::uint32_t place = 0;  // see QuietEntry; 0: none
+};
+
 class Owner {
   public:
     Owner(const SyncSettings& settings, Silence& silence, Random random, Resolver resolver,
@@ -56,10 +62,15 @@ class Owner {
     void start(const membership::Owners& owners, Instant now);
     void receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
                  Instant now, OwnerSink& sink);
-    /// Takes in what an origin tells of a quiet limit. False when it is not taken in, because this
-    /// member is not the limit's first owner or the limit is awake; then it must not be confirmed.
-    [[nodiscard]] bool receive_quiet(const gossip::MemberId& from, MemberNumber number,
-                                     const QuietEntry& entry, Instant now, OwnerSink& sink);
+    /// Takes in what an origin tells of a quiet limit. It is not taken in where this member is not
+    /// the limit's first owner or the limit is awake; then it must not be confirmed.
+    [[nodiscard]] QuietReceipt receive_quiet(const gossip::MemberId& from, MemberNumber number,
+                                             const QuietEntry& entry, Instant now, OwnerSink& sink);
+    /// Completes an entry that names the limit by its place. False when this origin has told
+    /// nothing of that run there.
+    [[nodiscard]] bool find_place(MemberNumber from, QuietEntry& entry) const {
+        return quiet_.find_place(from, entry);
+    }
     void set_shares(double shares) { quiet_.set_shares(shares); }
     /// The first owner of a limit says what it was told of it while it was quiet.
     void take_level(const QuietOrder& order, Instant now);
@@ -147,6 +158,7 @@ class Owner {
     // In owner_quiet.cpp.
     [[nodiscard]] bool is_first(membership::Shard shard) const;
     [[nodiscard]] bool is_awake(const OwnedLimit& limit, Instant now) const;
+    [[nodiscard]] std::uint32_t place_of(const LimitKey& key);
     bool order_one(const gossip::MemberId& origin, MemberNumber number, const QuietEntry& entry,
                    Instant now, OwnerSink& sink);
     bool count_beside(OwnedLimit& limit, const gossip::MemberId& origin, MemberNumber number,

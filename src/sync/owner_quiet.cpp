@@ -24,34 +24,36 @@ QuietOrder wake_order(const LimitKey& key, std::uint32_t run, double admitted) {
 
 }  // namespace
 
-bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
-                          const QuietEntry& entry, Instant now, OwnerSink& sink) {
+QuietReceipt Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
+                                  const QuietEntry& entry, Instant now, OwnerSink& sink) {
     if (!shards_[membership::shard_of(entry.key.quota)].owned) {
         ++statistics_.refused_not_owner;
-        return false;
+        return {};
     }
     if (!plausible(entry)) {
         ++statistics_.refused_values;
         silence_.refused(number);
-        return true;
+        return {.taken_in = true};
     }
     ++statistics_.quiet_received;
     OwnedLimit* limit = limits_.find(entry.key);
     if (limit != nullptr) {
         limit->advance(now);
         if (is_awake(*limit, now)) {
-            return entry.no_room ? count_beside(*limit, from, number, entry, now, sink)
-                                 : order_one(from, number, entry, now, sink);
+            const bool taken_in = entry.no_room
+                                      ? count_beside(*limit, from, number, entry, now, sink)
+                                      : order_one(from, number, entry, now, sink);
+            return {.taken_in = taken_in, .place = place_of(entry.key)};
         }
     }
     if (leaves_ || !is_first(membership::shard_of(entry.key.quota))) {
         // What is taken in by who has handed over already, nobody would hand over.
         ++statistics_.refused_not_owner;
-        return false;
+        return {};
     }
     QuietTold* told = quiet_.receive(number, entry, now);
     if (told == nullptr) {
-        return false;  // no room: who is not answered makes the limit an awake one
+        return {};  // no room: who is not answered makes the limit an awake one
     }
     if (QuietCell* cell = silence_.is_gone(number) ? told->find(number) : nullptr) {
         cell->steady = cell->rate = 0;  // last words that came late
@@ -59,10 +61,16 @@ bool Owner::receive_quiet(const gossip::MemberId& from, MemberNumber number,
     // Who hands over does not say which rate the limit has.
     level_news_ += told->rate <= 0 || is_long({.rate = told->rate, .low = told->low}) ? 1U : 0U;
     const double level = limit == nullptr ? 0 : std::max(0.0, limit->bucket.level);
+    const std::uint32_t place = quiet_.place_of(*told);
     if (told->rate > 0 && has_to_wake(told->low, told->bound() + level, told->rates(now))) {
         wake_quiet(entry.key, now, sink);
     }
-    return true;
+    return {.taken_in = true, .place = place};
+}
+
+std::uint32_t Owner::place_of(const LimitKey& key) {
+    const QuietTold* told = quiet_.find(key);
+    return told == nullptr ? 0 : quiet_.place_of(*told);
 }
 
 bool Owner::is_first(membership::Shard shard) const {

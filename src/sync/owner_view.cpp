@@ -50,9 +50,11 @@ double calm_of(const limiter::LimitParameters& limit, double typical, std::uint3
     return limit.edge() || share < kFewRequests * typical ? 0 : share;
 }
 
-double OwnerView::others_rate() const {
-    return std::max(0.0, bucket_.offered_rate - known_.rate - moved_rate_);
+double OwnerView::told_others_rate() const {
+    return std::max(0.0, bucket_.offered_rate - known_.rate);
 }
+
+double OwnerView::others_rate() const { return std::max(0.0, told_others_rate() - moved_rate_); }
 
 void OwnerView::advance(const limiter::LimitParameters& limit, const OriginCounts& own,
                         Instant now) {
@@ -217,6 +219,7 @@ bool OwnerView::receive(const SyncSettings& settings, const limiter::LimitParame
     held_ = total.held;
     owner_keep_alive_ = std::clamp(total.keep_alive, Duration::zero(), settings.keep_alive);
     bucket_.offered_rate = total.rate;
+    moved_rate_ = 0;
     bucket_.heaviest = std::max(total.heaviest, own.heaviest);
     bucket_.typical = own.typical;
     owner_sheds_ = total.shedding && limit.edge();
@@ -289,6 +292,7 @@ void OwnerView::begin_run(const OriginCounts& own, Instant run_began) {
     flights_.clear();
     unanswered_ = 0;
     sent_at_.reset();
+    moved_rate_ = 0;
     net_seen_ = own.net();
 }
 
@@ -302,6 +306,7 @@ void OwnerView::rumour(const limiter::LimitParameters& limit, const HotEntry& ho
                        const OriginCounts& own, Instant now) {
     bucket_.level = hot.level;
     bucket_.offered_rate = hot.rate;
+    moved_rate_ = 0;
     owner_sheds_ = hot.shedding && limit.edge();
     bucket_.shedding = owner_sheds_;
     bucket_.typical = own.typical;

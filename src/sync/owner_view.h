@@ -131,6 +131,8 @@ class OwnerView {
     [[nodiscard]] const OriginCounts& acknowledged() const { return known_; }
     [[nodiscard]] std::uint32_t life() const { return life_; }
     [[nodiscard]] double others_rate() const;
+    /// The same as the owner last told it, wherever load has moved since.
+    [[nodiscard]] double told_others_rate() const;
     /// Whether the owner says that a hard edge sheds.
     [[nodiscard]] bool owner_sheds() const { return owner_sheds_; }
     [[nodiscard]] std::uint32_t origins() const { return origins_; }

@@ -39,15 +39,16 @@ struct QuietLimit {
     double low = 0;
     QuietShare share;
     double offered_rate = 0;
-    double typical = 1;     // the running mean of admitted weights
-    double quick_rate = 0;  // admitted weight per second, over kQuickWindow
-    double sent = 0;        // what the last entry told of `share.admitted`
+    double typical = 1;             // the running mean of admitted weights
+    double quick_rate = 0;          // admitted weight per second, over kQuickWindow
+    double sent = 0;                // what the last entry told of `share.admitted`
+    std::uint32_t owner_place = 0;  // where the owner has it (QuietEntry::place); 0: not known
     Instant touched{};
     Instant counted{};       // when the limiter's counts were last taken in
     Instant told_at{};       // when the owner's last confirmation came
     Instant sent_at{};       // when the last entry was sent
     std::uint8_t tries = 0;  // entries in a row that were not confirmed
-    bool known = false;      // the present owner has confirmed an entry
+    bool known = false;      // the present owner has confirmed rate and `low`
     bool leaves = false;     // its place is wanted: what the owner does not know is told first
     bool no_room = false;    // it was to wake, and there was no room for it among those awake
     bool again = false;      // its first use was told at once: what follows is told soon
@@ -101,11 +102,14 @@ class QuietLimits {
     /// The limit should wake, but the Reporter has no room for it. It stays quiet, and its entries
     /// say so (`no_room`), because of other entries an owner takes nothing in for an awake limit.
     void stay(const LimitKey& key, Instant now);
-    /// The owner has taken in what was told of this run.
-    void acknowledge(const LimitKey& key, std::uint32_t run, double admitted, Instant now);
+    /// The owner has taken in what was told of this run, and has it at this place. It knows the
+    /// limit if that was told, too.
+    void acknowledge(const QuietSaid& said, Instant now);
     /// A former first owner has taken in what was told of this run, and hands it over to the
     /// present one.
-    void acknowledge_former(const LimitKey& key, std::uint32_t run, double admitted, Instant now);
+    void acknowledge_former(const QuietSaid& said, Instant now);
+    /// The owner has not taken this in. If it was told by the owner's place, all is told again.
+    void forget_place(const QuietSaid& said, Instant now);
     /// These shards (one bit for each) have other first owners: they are told within half a second
     /// what has not drained.
     void owners_changed(std::uint16_t shards, Instant now);
@@ -134,6 +138,9 @@ class QuietLimits {
                                        const membership::Owners& owners, QuietSink& sink);
     [[nodiscard]] bool waits_for_answer(std::uint32_t slot, const membership::Owners& owners,
                                         Instant now, QuietSink& sink);
+    /// After how long an entry is sent again that was not confirmed: the owner's answer may wait.
+    [[nodiscard]] static Duration wait_for_answer(const QuietLimit& limit,
+                                                  const gossip::MemberId& owner, QuietSink& sink);
     void tell(std::uint32_t slot, const membership::Owners& owners, Instant now, QuietSink& sink);
     [[nodiscard]] QuietEntry entry_of(const QuietLimit& limit) const;
     [[nodiscard]] std::optional<std::uint32_t> slot_of_run(const LimitKey& key,

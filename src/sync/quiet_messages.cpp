@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
+#include <vector>
 
 #include "base/records.h"
 #include "sync/messages.h"
@@ -16,18 +18,53 @@ constexpr std::uint8_t kQuietHasRate = 2;
 constexpr std::uint8_t kQuietHasLimit = 4;
 constexpr std::uint8_t kQuietHasFresh = 8;
 constexpr std::uint8_t kQuietNoRoom = 16;
+constexpr std::uint8_t kQuietHasPlace = 32;  // instead of the key
+constexpr std::uint64_t kLargestPlace = std::numeric_limits<std::uint32_t>::max();
+
+void write_numbers(ByteWriter& writer, const std::vector<std::uint64_t>& numbers) {
+    writer.varint(numbers.size());
+    for (const std::uint64_t number : numbers) {
+        writer.varint(number);
+    }
+}
+
+std::vector<std::uint64_t> read_numbers(ByteReader& reader) {
+    std::vector<std::uint64_t> numbers;
+    std::uint64_t left = reader.varint();
+    for (; reader.ok() && left > 0 && reader.remaining() > 0; --left) {
+        numbers.push_back(reader.varint());
+    }
+    if (left > 0) {
+        reader.fail();
+    }
+    return numbers;
+}
+
+/// Neither 0 nor more than any table has places.
+std::uint32_t read_place(ByteReader& reader) {
+    const std::uint64_t place = reader.varint();
+    if (place == 0 || place > kLargestPlace) {
+        reader.fail();
+        return 0;
+    }
+    return static_cast<std::uint32_t>(place);
+}
 
 }  // namespace
 
 void encode(ByteWriter& writer, const QuietEntry& entry) {
     const RecordWriter record(writer);
-    encode(writer, entry.key);
     const bool full = entry.untold_full != entry.untold;
     const bool limit = entry.limit_rate > 0 || entry.low > 0;
     writer.u8(static_cast<std::uint8_t>(
         flag(full, kQuietHasFull) | flag(entry.rate > 0, kQuietHasRate) |
         flag(limit, kQuietHasLimit) | flag(entry.fresh != entry.untold, kQuietHasFresh) |
-        flag(entry.no_room, kQuietNoRoom)));
+        flag(entry.no_room, kQuietNoRoom) | flag(entry.place > 0, kQuietHasPlace)));
+    if (entry.place > 0) {
+        writer.varint(entry.place);
+    } else {
+        encode(writer, entry.key);
+    }
     write_identity(writer, entry.run);
     write_count(writer, entry.admitted);
     write_count(writer, entry.untold);
@@ -50,11 +87,15 @@ QuietEntry decode_quiet(ByteReader& outer) {
     QuietEntry entry;
     RecordReader record(outer);
     ByteReader& reader = record.fields();
-    entry.key = decode_key(reader);
+    const std::uint8_t flags = reader.u8();
+    if ((flags & kQuietHasPlace) != 0) {
+        entry.place = read_place(reader);
+    } else {
+        entry.key = decode_key(reader);
+    }
     if (of_later_version(entry.key)) {
         return entry;
     }
-    const std::uint8_t flags = reader.u8();
     entry.no_room = (flags & kQuietNoRoom) != 0;
     entry.run = read_identity(reader);
     entry.admitted = read_count(reader);
@@ -148,10 +189,8 @@ QuietOrder decode_order(ByteReader& outer) {
 void encode(ByteWriter& writer, const QuietAnswer& answer) {
     const RecordWriter record(writer);
     writer.u16(answer.tag);
-    writer.varint(answer.left.size());
-    for (const std::uint64_t index : answer.left) {
-        writer.varint(index);
-    }
+    write_numbers(writer, answer.left);
+    write_numbers(writer, answer.places);
 }
 
 QuietAnswer decode_quiet_answer(ByteReader& outer) {
@@ -159,11 +198,10 @@ QuietAnswer decode_quiet_answer(ByteReader& outer) {
     ByteReader& reader = record.fields();
     QuietAnswer answer;
     answer.tag = reader.u16();
-    std::uint64_t left = reader.varint();
-    for (; reader.ok() && left > 0 && reader.remaining() > 0; --left) {
-        answer.left.push_back(reader.varint());
-    }
-    if (left > 0) {
+    answer.left = read_numbers(reader);
+    answer.places = read_numbers(reader);
+    const auto largest = std::max_element(answer.places.begin(), answer.places.end());
+    if (largest != answer.places.end() && *largest > kLargestPlace) {
         reader.fail();
     }
     return answer;

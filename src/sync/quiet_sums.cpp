@@ -156,6 +156,22 @@ QuietTold* QuietSums::obtain(const LimitKey& key, Instant now) {
     return &slots_[slot];
 }
 
+bool QuietSums::find_place(MemberNumber from, QuietEntry& entry) const {
+    WEIR_ASSERT(entry.place > 0);
+    const std::size_t slot = entry.place - 1;
+    if (slot >= slots_.size() || !used_[slot]) {
+        return false;
+    }
+    const QuietTold& told = slots_[slot];
+    const bool known = std::any_of(
+        told.cells.begin(), told.cells.end(),
+        [&](const QuietCell& cell) { return cell.member == from && cell.run == entry.run; });
+    if (known) {
+        entry.key = told.key;
+    }
+    return known;
+}
+
 QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instant now) {
     QuietTold* told = obtain(entry.key, now);
     if (told == nullptr) {

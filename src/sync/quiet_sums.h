@@ -125,6 +125,15 @@ class QuietSums {
     [[nodiscard]] std::optional<double> receive_beside(MemberNumber from, const QuietEntry& entry,
                                                        Instant now);
     [[nodiscard]] QuietTold* find(const LimitKey& key);
+    /// The number by which origins may name the limit in their entries, for as long as the sum
+    /// stays; never 0.
+    [[nodiscard]] std::uint32_t place_of(const QuietTold& told) const {
+        WEIR_ASSERT(&told >= slots_.data() && &told < slots_.data() + slots_.size());
+        return static_cast<std::uint32_t>(&told - slots_.data()) + 1;
+    }
+    /// Sets the key of an entry that has a place. False when this origin has not told of this run
+    /// there: what the place belongs to may have changed.
+    [[nodiscard]] bool find_place(MemberNumber from, QuietEntry& entry) const;
     /// What was told of the limit with this slot, below slots(); null if none has it.
     [[nodiscard]] QuietTold* at(std::uint32_t slot) {
         WEIR_ASSERT(slot < slots_.size());

@@ -7,6 +7,7 @@
 #include "sync/kept_level.h"
 #include "sync/number_forms.h"
 #include "sync/quiet_limits.h"
+#include "sync/waiting_answers.h"
 
 namespace weir::sync {
 namespace {
@@ -14,14 +15,14 @@ namespace {
 /// What has to be told soon waits for others up to the next multiple of this time.
 constexpr Duration kTellingRound = std::chrono::milliseconds(50);
 constexpr double kFirstUseShare = 0.25;  // of the time in which the rate fills `low`
-/// An entry without a confirmation is sent again after this time; after the second one each waits
-/// twice as long as the one before.
+/// An entry without a confirmation is sent again after this time, and the time for which the
+/// confirmation may wait; after the second one each waits twice as long as the one before.
 constexpr Duration kSendAgain = std::chrono::milliseconds(60);
 constexpr int kLongestBackOff = 9;  // doublings, to half a minute
 /// After so many entries in vain, which takes a minute, it waits until the limit is used again.
 constexpr std::uint8_t kMostTries = 11;
-/// After so many entries in vain a full share is told to all owners: within a second where answers
-/// do not take long. With 30 % of all packets lost that happens to one entry of sixty.
+/// After so many entries in vain a full share is told to all owners: within two seconds where
+/// answers do not take long. With 30 % of all packets lost that happens to one entry of sixty.
 constexpr std::uint8_t kTriesBeforeWaking = 6;
 /// In a tick so many are looked at that may have something to tell.
 constexpr std::size_t kToldPerTick = 2000;
@@ -41,6 +42,8 @@ constexpr double kNewOwnerToldWithin = 0.5;
 Duration wait_after(std::uint8_t tries) {
     return kSendAgain * (1 << std::clamp(tries - 2, 0, kLongestBackOff));
 }
+
+double told_rate(double rate) { return std::min(rate, kLargestRate); }
 
 Instant next_round(Instant when) {
     const auto since = when.time_since_epoch() % kTellingRound;
@@ -119,13 +122,25 @@ bool QuietLimits::waits_for_answer(std::uint32_t slot, const membership::Owners&
     if (limit.tries == 0 || list.empty()) {
         return false;
     }
-    const Duration wait = std::max(wait_after(limit.tries), sink.quiet_answer_wait(list.front()));
+    // What has come since then may make the owner wake the limit. But where the first owner has
+    // changed, the former one is waited for.
+    const bool grown =
+        limit.sent > 0 && limit.share.admitted - limit.sent > silent_share(limit.low, shares());
+    const Duration wait =
+        grown ? std::max(wait_after(limit.tries), sink.quiet_answer_wait(list.front()))
+              : wait_for_answer(limit, list.front(), sink);
     const bool waits = now - limit.sent_at < wait;
     WEIR_ASSERT(wait > Duration::zero());
     if (waits) {
         due_.add(slot, limit.sent_at + wait);
     }
     return waits;
+}
+
+Duration QuietLimits::wait_for_answer(const QuietLimit& limit, const gossip::MemberId& owner,
+                                      QuietSink& sink) {
+    return std::max(wait_after(limit.tries),
+                    std::max(kSendAgain, sink.quiet_answer_wait(owner)) + WaitingAnswers::kWait);
 }
 
 bool QuietLimits::has_room(const QuietLimit& limit, bool urgent, const membership::Owners& owners,
@@ -154,7 +169,7 @@ void QuietLimits::tell(std::uint32_t slot, const membership::Owners& owners, Ins
     limit.tries = static_cast<std::uint8_t>(std::min(255, limit.tries + 1));
     WEIR_ASSERT(limit.tries > 0);
     const QuietEntry entry = entry_of(limit);
-    due_.add(slot, now + std::max(wait_after(limit.tries), sink.quiet_answer_wait(owner)));
+    due_.add(slot, now + wait_for_answer(limit, owner, sink));
     sink.send_quiet(owner, entry);
 }
 
@@ -169,10 +184,13 @@ QuietEntry QuietLimits::entry_of(const QuietLimit& limit) const {
     WEIR_ASSERT(entry.run != 0);
     WEIR_ASSERT(entry.untold_full <= entry.untold && entry.fresh <= entry.untold);
     entry.rate = std::min(limit.offered_rate, kLargestRate);
-    // Owners forget what was not told for long, and with it what the limit is.
-    if (!limit.known || limit.sent_at - limit.told_at >= kSayAgain) {
-        entry.limit_rate = std::min(limit.rate, kLargestRate);
-        entry.low = std::min(limit.low, kLargestRate);
+    const Duration silent = limit.sent_at - limit.told_at;
+    entry.place = silent < cell_memory(settings_) * 4 / 5 ? limit.owner_place : 0;
+    // Owners forget what was not told for long, and with it what the limit is. They do not take in
+    // then what is told by its place.
+    if (!limit.known || (entry.place == 0 && silent >= kSayAgain)) {
+        entry.limit_rate = told_rate(limit.rate);
+        entry.low = told_rate(limit.low);
     }
     entry.no_room = limit.no_room;
     return entry;
@@ -199,22 +217,24 @@ std::optional<std::uint32_t> QuietLimits::slot_of_run(const LimitKey& key,
     return known->second;
 }
 
-void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double admitted,
-                              Instant now) {
-    const auto slot = slot_of_run(key, run);
+void QuietLimits::acknowledge(const QuietSaid& said, Instant now) {
+    const auto slot = slot_of_run(said.key, said.run);
     if (!slot) {
         return;
     }
     QuietLimit& limit = slots_[*slot];
-    if (admitted > limit.sent) {
+    if (said.admitted > limit.sent) {
         // It was told before another member was the first owner for a while.
-        acknowledge_former(key, run, admitted, now);
+        acknowledge_former(said, now);
         return;
     }
     limit.share.advance(limit.rate, shares(), now);
-    limit.share.acknowledge(admitted);
+    limit.share.acknowledge(said.admitted);
+    limit.owner_place = said.place;
     WEIR_ASSERT(limit.share.acknowledged <= limit.share.admitted);
-    limit.known = true;
+    // What was under way when the definition changed told the former one.
+    limit.known = limit.known ||
+                  (said.limit_rate == told_rate(limit.rate) && said.low == told_rate(limit.low));
     limit.told_at = now;
     if (limit.share.acknowledged >= limit.sent) {
         limit.tries = 0;
@@ -226,15 +246,26 @@ void QuietLimits::acknowledge(const LimitKey& key, std::uint32_t run, double adm
     }
 }
 
-void QuietLimits::acknowledge_former(const LimitKey& key, std::uint32_t run, double admitted,
-                                     Instant now) {
-    const auto slot = slot_of_run(key, run);
+void QuietLimits::forget_place(const QuietSaid& said, Instant now) {
+    const auto slot = slot_of_run(said.key, said.run);
+    if (!slot || said.place == 0 || slots_[*slot].owner_place != said.place) {
+        return;
+    }
+    QuietLimit& limit = slots_[*slot];
+    limit.owner_place = 0;
+    limit.known = false;
+    limit.tries = 0;
+    due_.add(*slot, now);
+}
+
+void QuietLimits::acknowledge_former(const QuietSaid& said, Instant now) {
+    const auto slot = slot_of_run(said.key, said.run);
     if (!slot) {
         return;
     }
     QuietLimit& limit = slots_[*slot];
     limit.share.advance(limit.rate, shares(), now);
-    limit.share.acknowledge_former(admitted);
+    limit.share.acknowledge_former(said.admitted);
     if (!limit.known && limit.sent == 0) {
         limit.tries = 0;  // the new owner need not wait any longer
         due_.add(*slot, next_round(now));
@@ -250,6 +281,7 @@ void QuietLimits::owners_changed(std::uint16_t shards, Instant now) {
         limit.share.advance(limit.rate, shares(), now);
         limit.share.begin_anew();
         limit.known = false;
+        limit.owner_place = 0;
         // What is under way the former owner may confirm in a moment, and hand over.
         limit.tries = std::min<std::uint8_t>(limit.tries, 1);
         limit.sent = 0;

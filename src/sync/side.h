@@ -21,12 +21,12 @@ enum class SeedsSay : std::uint8_t {
 
 struct Side {
     /// Hears more than half of the members that there were before any of them fell silent, and of
-    /// those that it knows now; or nobody is missing. Then it takes the share of the silent ones,
-    /// and holds nothing for them.
+    /// those that it knows now; or nobody is missing. Then it takes the share of the silent ones
+    /// that it misses by itself, and holds nothing for them.
     bool majority = true;
     /// `majority`, and more than half have also been heard since the last loss was noticed. Before
-    /// that others may be lost as well, whom nobody here has missed yet. Always true if nobody is
-    /// missing.
+    /// that others may be lost as well, whom nobody here has missed yet: shares that are known only
+    /// from former owners are held for so long. Always true if nobody is missing.
     bool confirmed = true;
     /// Hears nobody at all, though others were there. Never together with `majority`.
     bool alone = false;

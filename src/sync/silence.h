@@ -12,7 +12,8 @@
 //
 // After 2.5 s nothing is held by a member that still hears more than half of those that were there
 // before the silence, and of all that it knows (Side::majority, weighed in silence_side.cpp): the
-// smaller side keeps to its share, so the larger one may take the rest. A member that hears nobody
+// smaller side keeps to its share, so the larger one may take the rest. What a new owner holds by
+// rates that it was told waits for more evidence (Side::confirmed). A member that hears nobody
 // holds on for longer than the hold time
 // (docs/decisions/0140-the-larger-side-of-a-split-goes-on.md).
 //
@@ -196,7 +197,8 @@ class Silence {
     };
     [[nodiscard]] Losses losses(Instant remembered) const;
     [[nodiscard]] Instant remembered(Instant now) const;
-    /// How many of the members are heard: `most_since`: most of them also since the last loss.
+    /// How many of the members are heard: less than half, more than half, or more than half also
+    /// since the last loss was noticed.
     enum class Hears : std::uint8_t { few, most, most_since };
     [[nodiscard]] Hears weigh_voices(Instant now) const;
     [[nodiscard]] SeedsSay ask_seeds(Instant now) const;

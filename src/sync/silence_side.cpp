@@ -7,6 +7,9 @@
 // counted either, unless they did so after the last of the missing ones was lost: they were on this
 // side of the split, and nobody on another side has heard of it, so they count as heard. Else a
 // rolling restart would make the larger side a smaller one.
+//
+// A side that looks like the larger one is it for certain (Side::confirmed) when more than half of
+// all have also been heard since the last loss was noticed.
 #include <algorithm>
 #include <utility>
 
@@ -18,6 +21,9 @@ namespace {
 
 /// The side is weighed so often at most; when somebody falls silent, at once.
 constexpr Duration kWeighEvery = std::chrono::milliseconds(100);
+/// Of more members than these it is found out more slowly who has been heard since the last loss.
+constexpr std::size_t kFewMembers = 64;
+constexpr Duration kConfirmEvery = std::chrono::seconds(1);
 /// So long membership may take to give up all members of a thousand that fall silent.
 constexpr Duration kGivenUpWithin = std::chrono::seconds(20);
 
@@ -30,8 +36,10 @@ void Silence::set_live_others(std::size_t count, std::optional<Instant> last_hea
     last_heard_ = last_heard;
     outdated_ = outdated_ || heard != anybody_heard(now);
     // What only the time changes: how long ago somebody was given up or was heard.
-    const bool missed = !side_.confirmed || side_.alone || !silent_.empty();
-    if ((outdated_ || missed) && now - weighed_ >= kWeighEvery) {
+    const bool missed = !side_.majority || side_.alone || !silent_.empty();
+    const bool few = numbers_.size() <= kFewMembers;
+    const Duration every = outdated_ || missed || few ? kWeighEvery : kConfirmEvery;
+    if ((outdated_ || missed || !side_.confirmed) && now - weighed_ >= every) {
         weigh(now);
     }
 }

@@ -56,9 +56,10 @@ class TaggedMessages {
     static constexpr std::size_t kRemembered = 2 * kWindow;
     static constexpr std::size_t kMostDoublings = 4;
 
-    /// `dropped` counts entries that could not be sent.
-    TaggedMessages(gossip::MessageSink& sink, std::uint64_t& dropped)
-        : sink_(sink), dropped_(dropped) {}
+    /// `dropped` counts entries that could not be sent. Receivers may hold answers back for up to
+    /// `held_back`, which does not count as the time that these take.
+    TaggedMessages(gossip::MessageSink& sink, std::uint64_t& dropped, Duration held_back = {})
+        : sink_(sink), dropped_(dropped), held_back_(held_back) {}
 
     /// `entry` is the encoded entry.
     void add(const gossip::MemberId& to, ByteSpan entry, const Said& said, Instant now) {
@@ -124,7 +125,7 @@ class TaggedMessages {
             return nullptr;
         }
         if (!std::exchange(message->answered, true)) {
-            line->second.time.note(now - message->at);
+            line->second.time.note(without_delay(now - message->at));
             line->second.in_vain = 0;
         }
         return &message->said;
@@ -167,6 +168,12 @@ class TaggedMessages {
                 }));
         }
     };
+    /// How long an answer takes that is not held back, as far as this one tells: one that took long
+    /// may not have been.
+    [[nodiscard]] Duration without_delay(Duration measured) const {
+        const bool may_be = held_back_ > Duration::zero();
+        return may_be ? std::max(measured - held_back_, measured / 2) : measured;
+    }
     /// The message that is being filled counts no more.
     void leave_out(const Line& line) {
         if (!line.open.empty()) {
@@ -191,6 +198,7 @@ class TaggedMessages {
 
     gossip::MessageSink& sink_;
     std::uint64_t& dropped_;
+    Duration held_back_;
     std::map<gossip::MemberId, Line> lines_;
     std::size_t filling_ = 0;
 };

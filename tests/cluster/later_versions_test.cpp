@@ -170,8 +170,24 @@ TEST_CASE("messages without records may have fields of a later version at their 
     CHECK(reader.ok());
 }
 
+TEST_CASE(
+    "entries by their place and answers to quiet entries may have fields of a later version") {
+    sync::QuietEntry placed;
+    placed.place = 300;
+    placed.run = 7;
+    placed.admitted = placed.untold = placed.untold_full = placed.fresh = 2;
+    check_record(placed, sync::decode_quiet);
+    const Bytes longer = with_later_fields(encoded(sync::QuietAnswer{5, {1, 300}, {7, 70'000}}));
+    ByteReader reader(longer);
+    const sync::QuietAnswer read = sync::decode_quiet_answer(reader);
+    CHECK(read.left == std::vector<std::uint64_t>{1, 300});
+    CHECK(read.places == std::vector<std::uint64_t>{7, 70'000});
+    CHECK(reader.ok());
+    CHECK(reader.remaining() == 0);
+}
+
 TEST_CASE("a datagram may have fields of a later version before its messages") {
-    const gossip::Envelope envelope{5, kMember, kNumber, 300, 77};
+    const gossip::Envelope envelope{5, kMember, kNumber, 300};
     Bytes bytes = encoded(envelope);
     REQUIRE(bytes.back() == std::byte{0});  // the empty record at its end
     bytes.pop_back();
@@ -206,31 +222,39 @@ TEST_CASE("a record that says more than there is is refused") {
 
 TEST_CASE("what is said of a limit of an unknown kind is passed over, up to the next entry") {
     const sync::LimitKey later{kNumber, 5, 2, 60'000};
-    const Bytes bytes = written([&](ByteWriter& writer) {
-        {
-            const RecordWriter record(writer);
-            encode(writer, later);
-            writer.bytes(Bytes(40, std::byte{0xff}));  // in a form that this version cannot read
-        }
-        encode(writer, sync::HotEntry{kKey, 40, 1.5, 300ms, true});
-    });
+    const auto two_entries = [&](bool flags_first) {
+        return written([&](ByteWriter& writer) {
+            {
+                const RecordWriter record(writer);
+                if (flags_first) {
+                    writer.u8(0);  // one of them says whether there is a key
+                }
+                encode(writer, later);
+                writer.bytes(Bytes(40, std::byte{0xff}));  // that this version cannot read
+            }
+            encode(writer, sync::HotEntry{kKey, 40, 1.5, 300ms, true});
+        });
+    };
+    const auto check = [&](const Bytes& bytes, const auto& decode) {
+        ByteReader reader(bytes);
+        CHECK(decode(reader) == later);
+        CHECK(sync::decode_hot(reader).level == 40);
+        CHECK(reader.ok());
+        CHECK(reader.remaining() == 0);
+    };
     using Decode = std::function<sync::LimitKey(ByteReader&)>;
     const std::vector<Decode> decoders = {
         [](ByteReader& reader) { return sync::decode_delta(reader).key; },
         [](ByteReader& reader) { return sync::decode_total(reader).key; },
         [](ByteReader& reader) { return sync::decode_handover(reader).key; },
         [](ByteReader& reader) { return sync::decode_name(reader).key; },
-        [](ByteReader& reader) { return sync::decode_quiet(reader).key; },
         [](ByteReader& reader) { return sync::decode_order(reader).key; },
         [](ByteReader& reader) { return sync::decode_hot(reader).key; }};
     for (const auto& decode : decoders) {
-        ByteReader reader(bytes);
-        CHECK(decode(reader) == later);
-        CHECK(of_later_version(later));
-        CHECK(sync::decode_hot(reader).level == 40);
-        CHECK(reader.ok());
-        CHECK(reader.remaining() == 0);
+        check(two_entries(false), decode);
     }
+    check(two_entries(true), [](ByteReader& reader) { return sync::decode_quiet(reader).key; });
+    CHECK(of_later_version(later));
     CHECK_FALSE(of_later_version(kKey));
 }
 

@@ -274,8 +274,8 @@ TEST_CASE("what is told and ordered of quiet limits is what the page says") {
     entry.admitted = 70;
     entry.untold = entry.untold_full = entry.fresh = 2.5;
     CHECK(difference(layout, encoded(entry),
-                     {{"limit", kOfASecondBytes},
-                      {"1 flags", 0},
+                     {{"1 flags", 0},
+                      {"limit", kOfASecondBytes},
                       {"3 run", 0x010203},
                       {"count admitted", 70.0},
                       {"count untold", 2.5}}) == "");
@@ -286,8 +286,8 @@ TEST_CASE("what is told and ordered of quiet limits is what the page says") {
     entry.low = 48;
     entry.no_room = true;
     CHECK(difference(layout, encoded(entry),
-                     {{"limit", kOfASecondBytes},
-                      {"1 flags", 1 + 2 + 4 + 8 + 16},
+                     {{"1 flags", 1 + 2 + 4 + 8 + 16},
+                      {"limit", kOfASecondBytes},
                       {"3 run", 0x010203},
                       {"count admitted", 70.0},
                       {"count untold", 2.5},
@@ -311,20 +311,39 @@ TEST_CASE("what is told and ordered of quiet limits is what the page says") {
         "");
     CHECK(difference(order, encoded(QuietOrder{kOfAMinute, OrderKind::fall_quiet, 7}),
                      {{"limit", kOfAMinuteBytes}, {"1 kind", 3}, {"3 run", 7}}) == "");
-    const Bytes answer = written([](ByteWriter& writer) {
-        encode(writer, QuietAnswer{.tag = 0x0102, .left = {3, 300}});
-    });
-    CHECK(answer == Bytes{std::byte{6}, std::byte{1}, std::byte{2}, std::byte{2}, std::byte{3},
-                          std::byte{0xac}, std::byte{2}});
-    CHECK(page().layout("quiet_answer") ==
-          "{2 tag of the quiet message; varint number; so many varints}");
-    CHECK(
-        page().says("Flags of an entry: 1 untold at the full rate, 2 rate, 4 the limit's rate and "
-                    "`low`, 8 fresh: the field is there. 16: no room."));
     CHECK(page().says("| 0 wake | run, admitted |"));
     CHECK(page().says("| 1 level | level |"));
     CHECK(page().says("| 2 hand over | level, sum |"));
     CHECK(page().says("| 3 fall quiet | run |"));
+}
+
+TEST_CASE("an entry by its place, and the answer to quiet entries, are what the page says") {
+    const std::string layout = entry_layout("quiet");
+    const QuietEntry placed{.key = {},
+                            .run = 7,
+                            .admitted = 70,
+                            .untold = 2,
+                            .untold_full = 2,
+                            .fresh = 2,
+                            .place = 300};
+    CHECK(difference(layout, encoded(placed),
+                     {{"1 flags", 32},
+                      {"varint place", 300},
+                      {"3 run", 7},
+                      {"count admitted", 70.0},
+                      {"count untold", 2.0}}) == "");
+    const Bytes answer = written([](ByteWriter& writer) {
+        encode(writer, QuietAnswer{.tag = 0x0102, .left = {3, 300}, .places = {5}});
+    });
+    CHECK(answer == Bytes{std::byte{8}, std::byte{1}, std::byte{2}, std::byte{2}, std::byte{3},
+                          std::byte{0xac}, std::byte{2}, std::byte{1}, std::byte{5}});
+    CHECK(page().layout("quiet_answer") ==
+          "{2 tag of the quiet message; varint number; so many varints; varint number; so many "
+          "varints}");
+    CHECK(page().says(
+        "Flags of an entry: 1 untold at the full rate, 2 rate, 4 the limit's rate and "
+        "`low`, 8 fresh: the field is there. 16: no room. 32: the place is there instead "
+        "of the limit."));
 }
 
 TEST_CASE("what is told of windows and of clocks is what the page says") {

@@ -66,7 +66,7 @@ TEST_CASE("a sealed datagram has what the page says at each offset, and opens as
     const std::vector<gossip::Key> keys{key_of(7)};
     gossip::Sealer sealer(keys, nonces);
     const Bytes content(5, std::byte{0xab});
-    const Bytes bytes = sealer.seal(content);
+    const Bytes bytes = sealer.seal(content, kNumber);
 
     std::size_t offset = 0;
     for (const auto& row : page().table("## Datagram", "offset")) {
@@ -89,17 +89,23 @@ TEST_CASE("a sealed datagram has what the page says at each offset, and opens as
     CHECK(rows[1][2] == "protocol version, 2");
     CHECK(rows[2][2].starts_with("mode: 1 sealed, 0 unsealed"));
 
-    CHECK(page().says("sealed with XChaCha20-Poly1305; offsets 0–7 are the associated data"));
+    CHECK(rows[4][2].starts_with("the sender's monotonic clock"));
+    CHECK(hexadecimal(ByteSpan(bytes).subspan(8, 8)) == "0102030405060708");
+
+    CHECK(page().says("sealed with XChaCha20-Poly1305; offsets 0–15 are the associated data"));
+    CHECK(page().says("The nonce is the bytes at the offsets 8–23 and eight zeros."));
+    Bytes nonce(24);
+    const ByteSpan sent = ByteSpan(bytes).subspan(8, 16);
+    std::copy(sent.begin(), sent.end(), nonce.begin());
     Bytes opened(content.size());
-    const ByteSpan cipher = ByteSpan(bytes).subspan(32);
+    const ByteSpan cipher = ByteSpan(bytes).subspan(24);
     CHECK(crypto_aead_xchacha20poly1305_ietf_decrypt(
               reinterpret_cast<unsigned char*>(opened.data()), nullptr, nullptr, raw(cipher),
-              cipher.size(), raw(bytes), 8, raw(ByteSpan(bytes).subspan(8, 24)),
-              raw(keys[0])) == 0);
+              cipher.size(), raw(bytes), 16, raw(nonce), raw(keys[0])) == 0);
     CHECK(opened == content);
 
     gossip::Sealer insecure({}, nonces);
-    CHECK(hexadecimal(insecure.seal(content)) == "7772020000000000ababababab");
+    CHECK(hexadecimal(insecure.seal(content, 5)) == "77720200000000000000000000000005ababababab");
 }
 
 TEST_CASE("what is inside the seal begins as the page says") {
@@ -109,8 +115,7 @@ TEST_CASE("what is inside the seal begins as the page says") {
                      {"7 or 19 the sender's endpoint", kHereBytes.substr(0, 14)},
                      {"8 the sender's incarnation", kHere.incarnation},
                      {"8 the receiver's incarnation", kNumber},
-                     {"varint sequence number", 300},
-                     {"8 the sender's monotonic clock", 77}};
+                     {"varint sequence number", 300}};
     Bytes buffer(100);
     ByteWriter four(buffer);
     encode(four, envelope);
@@ -228,11 +233,11 @@ struct Frame {
 /// Checks all around the payload.
 Frame frame_of(const Bytes& bytes, std::uint64_t asker, std::uint64_t answerer, bool from_server,
                std::uint32_t counter) {
-    REQUIRE(bytes.size() >= 12 + 26);
+    REQUIRE(bytes.size() >= 20 + 26);
     ByteReader length{ByteSpan(bytes)};
     CHECK(length.u32() == bytes.size() - 4);
     CHECK(hexadecimal(ByteSpan(bytes).subspan(4, 8)) == "7772020200000000");
-    const ByteSpan content = ByteSpan(bytes).subspan(12);
+    const ByteSpan content = ByteSpan(bytes).subspan(20);
     Frame frame{std::to_integer<std::uint64_t>(content[25]), {}};
     CHECK(difference(column_layout("### In bulk: TCP"), content.first(26),
                      {{"4 cluster tag", 0x01020304},

@@ -319,7 +319,7 @@ TEST_CASE("whoever has another key, cluster or peer gets nothing") {
     there.knows_others = false;
     CHECK(refused(late, {there.id, {}, false}));
     // A datagram's seal is not a frame's, though the key is the same.
-    const std::vector<std::byte> datagram = late.sealer.seal(as_bytes("x"));
+    const std::vector<std::byte> datagram = late.sealer.seal(as_bytes("x"), 7);
     CHECK(late.sealer.open_frame(datagram).rejection.has_value());
     CHECK(late.sealer.open(late.sealer.seal_frame(as_bytes("x"))).rejection.has_value());
 }

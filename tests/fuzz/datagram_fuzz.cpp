@@ -139,20 +139,23 @@ void give(World& world, ByteSpan datagram) {
     }
 }
 
-std::vector<std::byte> seal(World& world, ByteSpan content) {
+std::vector<std::byte> seal(World& world, ByteSpan content, std::uint64_t sent_at_us) {
     gossip::Sealer sealer(world.keys, world.nonces);
-    return sealer.seal(content);
+    return sealer.seal(content, sent_at_us);
+}
+
+std::uint64_t clock_of(const World& world) {
+    return static_cast<std::uint64_t>(world.now.time_since_epoch().count() / 1000);
 }
 
 /// The bytes as messages of a member's datagram.
 void give_body(World& world, ByteSpan body, std::uint64_t sequence) {
     std::vector<std::byte> content(gossip::kMaximumEnvelope + body.size());
     ByteWriter writer(content);
-    const auto sent = static_cast<std::uint64_t>(world.now.time_since_epoch().count() / 1000);
     encode(writer, gossip::Envelope{gossip::cluster_tag("fuzz"), world.peer.self(),
-                                    world.target.self().incarnation, sequence, sent});
+                                    world.target.self().incarnation, sequence});
     writer.bytes(body);
-    give(world, seal(world, writer.written()));
+    give(world, seal(world, writer.written(), clock_of(world)));
 }
 
 }  // namespace
@@ -166,7 +169,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const ByteSpan bytes = std::as_bytes(std::span(data, size));
     give(*world, bytes);
     if (size <= gossip::kMaximumBody) {
-        give(*world, seal(*world, bytes));
+        give(*world, seal(*world, bytes, clock_of(*world)));
         give_body(*world, bytes, 1'000'000 + inputs);
     }
     std::vector<definitions::DefinitionError> errors;

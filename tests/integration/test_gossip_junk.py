@@ -84,7 +84,7 @@ def junk(sidecar, real):
     for one in flipped:
         one[generator.randrange(8, len(one))] ^= 1 << generator.randrange(8)
     return {
-        "too_short": [b"", b"w", noise(2, 8), *(one[:7] for one in real[:5])],
+        "too_short": [b"", b"w", noise(2, 16), *(one[:15] for one in real[:5])],
         "too_long": [noise(LARGEST + 1, 60_000), real[0] + bytes(LARGEST), bytes(65_507)],
         "not_weir": [b"\x00" + noise(60, 1200) for _ in range(20)],
         "version": [MAGIC + b"\x63" + noise(60, 1200) for _ in range(20)],

@@ -105,6 +105,17 @@ TEST_CASE("answers to those not known leave bytes to members") {
         pair.give(pair.sealed(pair.envelope(), ask));
         (void)pair.target().flush(pair.world.now());
     }
+    const auto ping_of_member = [&pair] {
+        std::array<std::byte, 128> members{};
+        ByteWriter of_member(members);
+        encode(of_member, Ping{43, 0, 40});
+        pair.give(pair.sealed(pair.envelope(), pair.message(gossip::MessageType::ping,
+                                                            as_text(of_member.written()))));
+        return pair.target().flush(pair.world.now()).size();
+    };
+    for (int i = 0; i < 100; ++i) {
+        CHECK(ping_of_member() == 1);
+    }
     const auto ping = open_ping(pair);
     std::size_t answers = 0;
     for (int i = 0; i < 1000; ++i) {
@@ -114,13 +125,8 @@ TEST_CASE("answers to those not known leave bytes to members") {
     CHECK(answers > 100);
     CHECK(pair.count(gossip::DatagramRejection::ping_limit) + answers <
           1000);  // bytes ended before answers did
-    std::array<std::byte, 128> members{};
-    ByteWriter of_member(members);
-    encode(of_member, Ping{43, 0, 40});
     for (int i = 0; i < 50; ++i) {
-        pair.give(pair.sealed(pair.envelope(), pair.message(gossip::MessageType::ping,
-                                                            as_text(of_member.written()))));
-        CHECK(pair.target().flush(pair.world.now()).size() == 1);
+        CHECK(ping_of_member() == 1);
     }
 }
 

@@ -46,7 +46,7 @@ class Pair {
         writer.bytes(body);
         content.resize(writer.size());
         gossip::Sealer sealer(keys, nonces);
-        return sealer.seal(content);
+        return sealer.seal(content, head.sent_at_us);
     }
     std::vector<std::byte> message(gossip::MessageType type, std::string_view payload) {
         std::vector<std::byte> body(gossip::message_size(payload.size()));

@@ -279,6 +279,7 @@ TEST_CASE("a side without any owner of the limit keeps its share, until it knows
             late /= 4 * kLimit;
             MESSAGE(apart, " of ten apart: ", early, ", later ", late);
             if (2 * apart > cut.sidecars) {
+                CHECK(early == plus_minus(1, 0.08));
                 CHECK(late == plus_minus(1, 0.05));
             } else {
                 CHECK(early == plus_minus(apart / 10.0, 0.06));

@@ -20,11 +20,15 @@ TEST_CASE("each counter message is read as it was written, and no prefix of it")
     check_codec(some_name(), decode_name);
     check_codec(some_hot(), decode_hot);
     check_codec(some_quiet(), decode_quiet);
+    QuietEntry placed = some_quiet();
+    placed.key = {};
+    placed.place = 300;
+    check_codec(placed, decode_quiet);
     check_codec(some_order(), decode_order);
 }
 
 TEST_CASE("an answer to quiet entries names those that were not taken in, and no prefix is one") {
-    const QuietAnswer answer{0x0102, {0, 5, 300}};
+    const QuietAnswer answer{0x0102, {0, 5, 300}, {7, 0, 70000}};
     std::array<std::byte, 64> buffer;
     ByteWriter writer(buffer);
     encode(writer, answer);
@@ -33,15 +37,44 @@ TEST_CASE("an answer to quiet entries names those that were not taken in, and no
     CHECK(reader.ok());
     CHECK(read.tag == answer.tag);
     CHECK(read.left == answer.left);
+    CHECK(read.places == answer.places);
     for (std::size_t size = 0; size < writer.size(); ++size) {
         ByteReader prefix(writer.written().first(size));
         static_cast<void>(decode_quiet_answer(prefix));
         CHECK_FALSE(prefix.ok());
     }
     std::array<std::byte, 4> lie{std::byte{3}, std::byte{0}, std::byte{1}, std::byte{200}};
-    ByteReader more(lie);  // 200 places, and not one of them
+    ByteReader more(lie);  // 200 of them, and not one is there
     static_cast<void>(decode_quiet_answer(more));
     CHECK_FALSE(more.ok());
+}
+
+TEST_CASE("a place that no table can have makes an answer a bad one") {
+    for (const std::uint64_t place : {std::uint64_t{0xffffffff}, std::uint64_t{0x100000000}}) {
+        std::array<std::byte, 64> buffer;
+        ByteWriter writer(buffer);
+        encode(writer, QuietAnswer{.tag = 1, .left = {}, .places = {3, place}});
+        ByteReader reader(writer.written());
+        static_cast<void>(decode_quiet_answer(reader));
+        CHECK(reader.ok() == (place == 0xffffffff));
+    }
+}
+
+TEST_CASE("an entry by its place has no key, and a place is never 0") {
+    QuietEntry entry = some_quiet();
+    std::array<std::byte, 64> buffer;
+    ByteWriter with_key(buffer);
+    encode(with_key, entry);
+    const std::size_t size = with_key.size();
+    entry.place = 1;
+    ByteWriter with_place(buffer);
+    encode(with_place, entry);
+    CHECK(with_place.size() + 8 <= size);
+    // Length and flags come before the place.
+    buffer[2] = std::byte{0};
+    ByteReader reader(with_place.written());
+    static_cast<void>(decode_quiet(reader));
+    CHECK_FALSE(reader.ok());
 }
 
 // Put together by hand from docs/protocol.md: what reads what it has itself written may have

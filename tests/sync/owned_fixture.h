@@ -130,7 +130,7 @@ struct ThreeOwnersFixture : OwnerFixture {
     MemberNumber number(std::uint32_t of) { return silence.number(member(of), now); }
     /// Whether the entry was taken in.
     bool tell(std::uint32_t from, const QuietEntry& told) {
-        return owner.receive_quiet(member(from), number(from), told, now, *this);
+        return owner.receive_quiet(member(from), number(from), told, now, *this).taken_in;
     }
 };
 

@@ -420,6 +420,7 @@ TEST_CASE_FIXTURE(Fixture, "what comes here of silent members' load is theirs no
     ask_in_vain();
     view.reckon_moved_load(settings, own, now);
     CHECK(view.others_rate() == testing::plus_minus(10, 0.01));
+    CHECK(view.told_others_rate() == testing::plus_minus(80, 0.01));
     own.rate = 200;
     view.reckon_moved_load(settings, own, now);
     CHECK(view.others_rate() == 0);
@@ -430,6 +431,12 @@ TEST_CASE_FIXTURE(Fixture, "what comes here of silent members' load is theirs no
     own.rate = 0;
     view.reckon_moved_load(settings, own, now);
     CHECK(view.others_rate() == testing::plus_minus(80, 0.01));
+    // Its next word, which acknowledges the rate, says where the load is.
+    own.rate = 200;
+    view.reckon_moved_load(settings, own, now);
+    CHECK(view.others_rate() == 0);
+    receive(total(50, 100));
+    CHECK(view.others_rate() == testing::plus_minus(10, 0.01));
 }
 
 TEST_CASE_FIXTURE(Fixture, "what an owner promises for itself is bounded") {

@@ -112,6 +112,30 @@ TEST_CASE_FIXTURE(Sums, "a first owner that is it again does not count what anot
     CHECK(level() == plus_minus(75, 0.01));
 }
 
+TEST_CASE_FIXTURE(Sums, "a place names the limit for those that told of it there, in that run") {
+    tell(kOrigin, 40, 5);
+    const std::uint32_t place = sums.place_of(*sums.find(key));
+    QuietEntry entry;
+    entry.run = 9;
+    entry.place = place;
+    REQUIRE(sums.find_place(kOrigin, entry));
+    CHECK(entry.key == key);
+    CHECK_FALSE(sums.find_place(kOther, entry));
+    entry.run = 10;
+    CHECK_FALSE(sums.find_place(kOrigin, entry));
+    entry.run = 9;
+    entry.place = place + 1;
+    CHECK_FALSE(sums.find_place(kOrigin, entry));
+    // The place is another limit's now.
+    sums.remove(key);
+    entry.place = place;
+    CHECK_FALSE(sums.find_place(kOrigin, entry));
+    key.quota = 8;
+    tell(kOther, 1, 1);
+    CHECK(sums.place_of(*sums.find(key)) == place);
+    CHECK_FALSE(sums.find_place(kOrigin, entry));
+}
+
 TEST_CASE_FIXTURE(Sums, "an origin that is gone is not expected to go on") {
     rate = 1;
     tell(kOrigin, 10, 10);

@@ -259,8 +259,8 @@ TEST_CASE("a confirmation waits for what is sent to the same member, and not for
     WaitingAnswers answers(sink, dropped);
     Instant now{std::chrono::seconds(10)};
     const auto to_nobody = [](const gossip::MemberId&) { return false; };
-    answers.add(member(1), {.tag = 3, .left = {}}, now);
-    answers.add(member(2), {.tag = 4, .left = {1}}, now);
+    answers.add(member(1), {.tag = 3, .left = {}, .places = {}}, now);
+    answers.add(member(2), {.tag = 4, .left = {}, .places = {1}}, now);
     answers.send_due(now, to_nobody);
     CHECK(sink.sent.empty());
     answers.send_due(now, [](const gossip::MemberId& to) { return to == member(2); });
@@ -270,7 +270,7 @@ TEST_CASE("a confirmation waits for what is sent to the same member, and not for
     ByteReader reader(sink.sent[0].payload);
     const QuietAnswer sent = decode_quiet_answer(reader);
     CHECK(sent.tag == 4);
-    CHECK(sent.left == std::vector<std::uint64_t>{1});
+    CHECK(sent.places == std::vector<std::uint64_t>{1});
     now += WaitingAnswers::kWait - 1ms;
     answers.send_due(now, to_nobody);
     CHECK(sink.sent.size() == 1);
@@ -278,19 +278,60 @@ TEST_CASE("a confirmation waits for what is sent to the same member, and not for
     CHECK(sink.sent.size() == 2);
     CHECK(answers.size() == 0);
 
-    answers.add(member(1), {.tag = 5, .left = {}}, now);
+    answers.add(member(1), {.tag = 5, .left = {}, .places = {}}, now);
     answers.forget(member(1));
     answers.send_due(now + 1s, to_nobody);
     CHECK(sink.sent.size() == 2);
     CHECK(dropped == 0);
 }
 
+TEST_CASE("for how long answers may be held back does not count as the time that they take") {
+    Sink sink;
+    std::uint64_t dropped = 0;
+    TaggedMessages<int, MessageType::quiet> messages(sink, dropped, 80ms);
+    Instant now{std::chrono::seconds(10)};
+    const auto answered_after = [&](Duration time) {
+        messages.add(member(1), as_bytes("x"), 1, now);
+        messages.send_all(now);
+        ByteReader reader(sink.sent.back().payload);
+        const std::uint16_t tag = read_delta_head(reader);
+        now += time;
+        REQUIRE(messages.answered(member(1), tag, now) != nullptr);
+        return messages.answer_wait(member(1));
+    };
+    CHECK(answered_after(90ms) == 90ms);  // it may have been held back for half of the time
+    CHECK(answered_after(10ms) == AnswerTime::kShortest);
+    for (int i = 0; i < 100; ++i) {
+        static_cast<void>(answered_after(280ms));
+    }
+    CHECK(answered_after(280ms) > 395ms);
+    CHECK(answered_after(280ms) <= 400ms);
+}
+
+TEST_CASE("four confirmations to one member are worth a datagram, and do not wait") {
+    Sink sink;
+    std::uint64_t dropped = 0;
+    WaitingAnswers answers(sink, dropped);
+    answers.add(member(2), {}, Instant{});
+    for (int i = 0; i < 3; ++i) {
+        answers.add(member(1), {}, Instant{});
+    }
+    CHECK(sink.sent.empty());
+    answers.add(member(1), {}, Instant{});
+    CHECK(sink.sent.size() == 4);
+    CHECK(answers.size() == 1);
+    // Neither does one that says what was not taken in.
+    answers.add(member(3), {.tag = 0, .left = {1}, .places = {}}, Instant{});
+    CHECK(sink.sent.size() == 5);
+    CHECK(answers.size() == 1);
+}
+
 TEST_CASE("more confirmations than may wait are sent at once") {
     Sink sink;
     std::uint64_t dropped = 0;
     WaitingAnswers answers(sink, dropped);
-    for (std::size_t i = 0; i <= WaitingAnswers::kMost; ++i) {
-        answers.add(member(1), {.tag = static_cast<std::uint16_t>(i), .left = {}}, Instant{});
+    for (std::uint32_t i = 0; i <= WaitingAnswers::kMost; ++i) {
+        answers.add(member(i), {}, Instant{});
     }
     CHECK(answers.size() == WaitingAnswers::kMost);
     CHECK(sink.sent.size() == 1);
