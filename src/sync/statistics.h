@@ -63,7 +63,7 @@ struct SyncStatistics {
     std::uint64_t refused_leaps = 0;    // more than can have happened
     std::uint64_t refused_not_owner =
         0;  // for a shard that is not owned here, or not as the first owner
-    std::uint64_t refused_unknown = 0;        // a total for a limit that is not used here
+    std::uint64_t refused_unknown = 0;  // a total, an answer or a place that says nothing here
     std::uint64_t dropped_synced_limits = 0;  // the table of synced limits was full
     std::uint64_t dropped_owned_limits = 0;   // the table of owned limits was full
     std::uint64_t dropped_cells = 0;          // one limit had too many origins

@@ -1,0 +1,197 @@
+// What an origin and a first owner say to each other of quiet limits, as datagrams: which place the
+// owner gives to which limit, and what it answers to a message of all kinds of entries.
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine_member.h"
+#include "gossip/wire.h"
+#include "sim/quota_set.h"
+#include "sync/messages.h"
+
+namespace weir::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using gossip::MessageType;
+using sync::LimitKey;
+using sync::QuietAnswer;
+using sync::QuietEntry;
+
+struct QuietMessage {
+    std::uint16_t tag = 0;
+    std::vector<QuietEntry> entries;
+};
+
+/// Two members, of which the second one uses limits. Without a key their datagrams can be read.
+class TwoMembers {
+  public:
+    TwoMembers() {
+        limiter::QuotaDefinition users;
+        users.name = "user/{id}";
+        users.limits = {{.amount = 1000, .period = 1h}};
+        for (std::uint32_t number = 0; number < 2; ++number) {
+            members_.push_back(std::make_unique<test::EngineMember>(number, false, now, 0));
+            REQUIRE(sim::put_quota(members_[number]->limiter, users, now).empty());
+            members_[number]->engine->start(now);
+        }
+        run(3s);
+    }
+    void use(const std::string& name) {
+        test::EngineMember& origin = *members_[1];
+        const auto leaf = origin.limiter.find(*origin.thread, "user/" + name, now);
+        REQUIRE(origin.limiter.check(*origin.thread, leaf, {}, now, limiter::CheckMode::charge)
+                    .admitted);
+        origin.limiter.quiescent(*origin.thread);
+    }
+    void run(Duration time) {
+        for (const Instant end = now + time; now < end; now += 10ms) {
+            for (std::size_t from = 0; from < 2; ++from) {
+                members_[from]->engine->set_wall_clock(Duration(1'700'000'000s));
+                members_[from]->engine->tick(now);
+                hand_over(from);
+            }
+        }
+    }
+    /// Gives the owner a message that the origin has not sent.
+    void invent(const QuietMessage& message) {
+        std::array<std::byte, gossip::kMaximumDatagram> bytes{};
+        ByteWriter payload(bytes);
+        sync::write_delta_head(payload, message.tag);
+        for (const QuietEntry& entry : message.entries) {
+            sync::encode(payload, entry);
+        }
+        std::array<std::byte, gossip::kMaximumDatagram> datagram{};
+        ByteWriter writer(datagram);
+        writer.bytes(clear_header_);
+        gossip::Envelope envelope = of_origin_;
+        envelope.sequence = 1'000'000;
+        encode(writer, envelope);
+        gossip::write_message(writer, MessageType::quiet, payload.written());
+        members_[0]->engine->receive(writer.written(), members_[1]->address, now);
+        hand_over(0);
+    }
+
+    Instant now{1h};
+    std::vector<QuietMessage> told;     // by the origin
+    std::vector<QuietAnswer> answered;  // by the owner
+
+  private:
+    void hand_over(std::size_t from) {
+        for (const Outgoing& one : members_[from]->engine->take_outgoing()) {
+            read(from, one.bytes);
+            members_[1 - from]->engine->receive(one.bytes, members_[from]->address, now);
+            hand_over(1 - from);
+        }
+    }
+    void read(std::size_t from, ByteSpan datagram) {
+        ByteReader reader(datagram.subspan(gossip::kClearHeader));
+        const gossip::Envelope envelope = gossip::decode_envelope(reader);
+        if (from == 1 && envelope.receiver != 0) {
+            of_origin_ = envelope;
+            clear_header_.assign(datagram.begin(), datagram.begin() + gossip::kClearHeader);
+        }
+        while (const auto message = gossip::next_message(reader)) {
+            ByteReader payload(message->payload);
+            if (from == 1 && message->type == MessageType::quiet) {
+                QuietMessage quiet{sync::read_delta_head(payload), {}};
+                while (payload.remaining() > 0) {
+                    quiet.entries.push_back(sync::decode_quiet(payload));
+                }
+                told.push_back(quiet);
+            } else if (from == 0 && message->type == MessageType::quiet_answer) {
+                answered.push_back(sync::decode_quiet_answer(payload));
+            }
+            CHECK(payload.ok());
+        }
+    }
+
+    std::vector<std::unique_ptr<test::EngineMember>> members_;
+    std::vector<std::byte> clear_header_;
+    gossip::Envelope of_origin_;
+};
+
+/// The place that the owner gave to each run, as the answers have them in order.
+std::map<std::uint32_t, std::uint32_t> places_of_runs(const TwoMembers& fleet) {
+    std::map<std::uint32_t, std::uint32_t> places;
+    for (const QuietMessage& message : fleet.told) {
+        for (const QuietAnswer& answer : fleet.answered) {
+            if (answer.tag != message.tag) {
+                continue;
+            }
+            REQUIRE(answer.left.empty());
+            REQUIRE(answer.places.size() == message.entries.size());
+            for (std::size_t i = 0; i < message.entries.size(); ++i) {
+                places[message.entries[i].run] = static_cast<std::uint32_t>(answer.places[i]);
+            }
+        }
+    }
+    return places;
+}
+
+TEST_CASE("an origin tells of each limit by the place that its owner gave to that limit") {
+    TwoMembers fleet;
+    const auto use_all = [&fleet] {
+        for (int name = 0; name < 40; ++name) {
+            fleet.use(std::to_string(name));
+        }
+    };
+    use_all();
+    fleet.run(3s);
+    const auto places = places_of_runs(fleet);
+    CHECK(places.size() >= 10);  // the other limits are the origin's own as their first owner
+    CHECK(places.size() < 40);
+    fleet.run(30s);
+    fleet.told.clear();
+    use_all();
+    fleet.run(3s);
+    std::size_t by_place = 0;
+    for (const QuietMessage& message : fleet.told) {
+        for (const QuietEntry& entry : message.entries) {
+            REQUIRE(places.count(entry.run) == 1);
+            CHECK(entry.place == places.at(entry.run));
+            CHECK(entry.limit_rate == 0);
+            ++by_place;
+        }
+    }
+    CHECK(by_place == places.size());
+}
+
+TEST_CASE(
+    "of a message with all kinds of entries those without a key have no place in the answer") {
+    TwoMembers fleet;
+    for (int name = 0; name < 40; ++name) {
+        fleet.use(std::to_string(name));
+    }
+    fleet.run(3s);
+    REQUIRE_FALSE(fleet.told.empty());
+    const auto places = places_of_runs(fleet);
+    const QuietEntry known = fleet.told.front().entries.front();
+    const std::uint32_t place = places.at(known.run);
+    REQUIRE(place > 0);
+    QuietEntry placed = known;
+    placed.place = place;
+    QuietEntry of_another_run = placed;
+    of_another_run.run = known.run + 1000;
+    QuietEntry of_a_later_kind = known;
+    of_a_later_kind.key.kind = 5;
+    QuietEntry impossible = known;
+    impossible.fresh = impossible.untold + 1;
+    fleet.answered.clear();
+    fleet.invent({0x7777, {of_a_later_kind, placed, known, of_another_run, impossible}});
+    fleet.run(200ms);
+    REQUIRE(fleet.answered.size() == 1);
+    const QuietAnswer& answer = fleet.answered.front();
+    CHECK(answer.tag == 0x7777);
+    CHECK(answer.left == std::vector<std::uint64_t>{3});
+    CHECK(answer.places == std::vector<std::uint64_t>{0, place, 0});
+}
+
+}  // namespace
+}  // namespace weir::engine
