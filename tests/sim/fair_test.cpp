@@ -155,9 +155,9 @@ std::string text_of(const Outcome& outcome) {
     return text;
 }
 
-/// Judges single children against max-min fairness: those above the line get it within `slack` of
+/// Judges single children against max-min fairness: those above the line get it within 2 % of
 /// it, those below lose nothing.
-void check_family(const Family& family, double slack = 0.02) {
+void check_family(const Family& family) {
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         const Outcome outcome = outcome_of(family, seed);
         CAPTURE(seed);
@@ -168,7 +168,7 @@ void check_family(const Family& family, double slack = 0.02) {
             CAPTURE(child);
             const double ideal = outcome.ideal[child];
             const bool quiet = ideal >= outcome.offered[child] * (1 - 1e-9);
-            CHECK(std::abs(outcome.admitted[child] - ideal) <= (quiet ? 0.01 : slack) * ideal);
+            CHECK(std::abs(outcome.admitted[child] - ideal) <= (quiet ? 0.01 : 0.02) * ideal);
         }
     }
 }
@@ -205,8 +205,29 @@ TEST_CASE("it does not matter which sidecars a child's load goes to") {
     check_family({.sidecars = 50, .offered = kFour, .home = 1});
 }
 
+/// What a quiet child loses is decided by which packets are lost: nothing in most runs, up to 4 %
+/// in one of 24. So their mean is judged as closely as other families, and single runs less so.
 TEST_CASE("lost packets cost little") {
-    check_family({.sidecars = 50, .offered = kFour, .home = 0.7, .loss = 0.3}, 0.05);
+    constexpr std::uint64_t kRuns = kSeeds == 1 ? 2 : 8;
+    constexpr std::size_t kQuiet = 2;
+    const Family family{.sidecars = 50, .offered = kFour, .home = 0.7, .loss = 0.3};
+    std::vector<double> lost(family.offered.size());
+    for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+        const Outcome outcome = outcome_of(family, seed);
+        CAPTURE(seed);
+        CAPTURE(text_of(outcome));
+        CHECK(std::abs(outcome.total - 1) < 0.005);
+        CHECK(outcome.objections == "");
+        for (std::size_t child = 0; child < lost.size(); ++child) {
+            const double less = 1 - outcome.admitted[child] / outcome.ideal[child];
+            CHECK(std::abs(less) <= 0.05);
+            lost[child] += less / kRuns;
+        }
+    }
+    MESSAGE("quiet children lose ", lost[0], " and ", lost[1], " on average");
+    for (std::size_t child = 0; child < kQuiet; ++child) {
+        CHECK(lost[child] <= 0.01);
+    }
 }
 
 TEST_CASE("parents of parents shed fairly") {

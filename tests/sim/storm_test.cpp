@@ -159,7 +159,7 @@ TEST_CASE("hour limits hold when all fill at once and more is to be told than ma
 TEST_CASE("owners keep the rates of those who have no room to tell of them") {
     constexpr double kAmount = 10;
     constexpr std::uint32_t kLimits = 200;
-    constexpr double kBudget = 40'000;
+    constexpr double kBudget = 36'000;
     constexpr double kFrom = 8;
     constexpr double kTo = 18;
     const auto mean = [](Duration memory) {
