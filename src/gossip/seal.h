@@ -1,8 +1,8 @@
 #pragma once
 // Sealing of datagrams with XChaCha20-Poly1305 (libsodium). A nonce is the sender's clock and a
 // random number: two datagrams under one key have the same one only if they were sent at the same
-// reading of two clocks, and drew the same of 2^64 numbers. A ring has at most
-// two keys: the first one seals, and either of them opens. Without keys nothing is sealed and
+// reading of the clock, by one member or by two, and drew the same of 2^64 numbers. A ring has at
+// most two keys: the first one seals, and either of them opens. Without keys nothing is sealed and
 // sealed datagrams are refused; a user has to choose this insecure mode. Not thread-safe, because
 // the source of nonces is not. Keys are wiped on destruction.
 
@@ -99,8 +99,8 @@ class Sealer {
     [[nodiscard]] Opened open(ByteSpan datagram);
 
     /// The same for the frames of a stream. Frames may be longer, and have a random number in place
-    /// of the clock. Their mode byte differs from that
-    /// of datagrams, so neither can be taken for the other.
+    /// of the clock. Their mode byte differs from that of datagrams, so neither can be taken for
+    /// the other.
     [[nodiscard]] std::vector<std::byte> seal_frame(ByteSpan content);
     [[nodiscard]] Opened open_frame(ByteSpan frame);
 

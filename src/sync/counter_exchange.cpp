@@ -388,16 +388,14 @@ Duration CounterExchange::quiet_answer_wait(const gossip::MemberId& owner) {
 bool CounterExchange::has_room_to_publish(bool urgent) { return has_budget(urgent); }
 
 void CounterExchange::send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) {
-    const QuietSaid said{entry.key,      entry.run,        entry.place,
-                         entry.admitted, entry.limit_rate, entry.low};
     if (owner != self_) {
         std::array<std::byte, kMaximumEntrySize> buffer;
         ByteWriter writer(buffer);
         encode(writer, entry);
         WEIR_ASSERT(writer.ok() && entry.run != 0);
-        quiet_messages_.add(owner, writer.written(), said, now_);
+        quiet_messages_.add(owner, writer.written(), said_in(entry), now_);
     } else if (owner_.receive_quiet(self_, self_number_, entry, now_, *this).taken_in) {
-        quiet_.acknowledge(said, now_);
+        quiet_.acknowledge(said_in(entry), now_);
     }
 }
 

@@ -230,7 +230,8 @@ void CounterExchange::receive_quiet_answer(ByteReader& reader, const gossip::Mem
     }
     const std::vector<QuietSaid> told =
         std::exchange(*said, {});  // what is taken in may make us send
-    // Places are matched by their order, so too few or too many say nothing.
+    // Places are matched by their order. Where there are more of them than entries that had keys,
+    // nobody knows what the answer means.
     const auto with_keys = static_cast<std::size_t>(std::count_if(
         told.begin(), told.end(), [](const QuietSaid& each) { return each.place == 0; }));
     if (answer.places.size() > with_keys) {

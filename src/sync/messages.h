@@ -245,6 +245,9 @@ struct QuietSaid {
     double limit_rate = 0;  // both 0: they were not told
     double low = 0;
 };
+[[nodiscard]] inline QuietSaid said_in(const QuietEntry& entry) {
+    return {entry.key, entry.run, entry.place, entry.admitted, entry.limit_rate, entry.low};
+}
 
 /// What an owner answers to a message of quiet entries: its tag, which of its entries were not
 /// taken in, by their index, and the places (QuietEntry::place) of those that were and had keys.

@@ -68,7 +68,7 @@ class Owner {
                                              const QuietEntry& entry, Instant now, OwnerSink& sink);
     /// Completes an entry that names the limit by its place. False when this origin has told
     /// nothing of that run there.
-    [[nodiscard]] bool find_place(MemberNumber from, QuietEntry& entry) const {
+    [[nodiscard]] bool find_place(MemberNumber from, QuietEntry& entry) {
         return quiet_.find_place(from, entry);
     }
     void set_shares(double shares) { quiet_.set_shares(shares); }

@@ -43,7 +43,7 @@ QuietReceipt Owner::receive_quiet(const gossip::MemberId& from, MemberNumber num
             const bool taken_in = entry.no_room
                                       ? count_beside(*limit, from, number, entry, now, sink)
                                       : order_one(from, number, entry, now, sink);
-            return {.taken_in = taken_in, .place = place_of(entry.key)};
+            return {.taken_in = taken_in, .place = taken_in ? place_of(entry.key) : 0};
         }
     }
     if (leaves_ || !is_first(membership::shard_of(entry.key.quota))) {

@@ -156,20 +156,15 @@ QuietTold* QuietSums::obtain(const LimitKey& key, Instant now) {
     return &slots_[slot];
 }
 
-bool QuietSums::find_place(MemberNumber from, QuietEntry& entry) const {
+bool QuietSums::find_place(MemberNumber from, QuietEntry& entry) {
     WEIR_ASSERT(entry.place > 0);
-    const std::size_t slot = entry.place - 1;
-    if (slot >= slots_.size() || !used_[slot]) {
+    QuietTold* told = entry.place <= slots() ? at(entry.place - 1) : nullptr;
+    const QuietCell* cell = told == nullptr ? nullptr : told->find(from);
+    if (cell == nullptr || cell->run != entry.run) {
         return false;
     }
-    const QuietTold& told = slots_[slot];
-    const bool known = std::any_of(
-        told.cells.begin(), told.cells.end(),
-        [&](const QuietCell& cell) { return cell.member == from && cell.run == entry.run; });
-    if (known) {
-        entry.key = told.key;
-    }
-    return known;
+    entry.key = told->key;
+    return true;
 }
 
 QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instant now) {

@@ -133,7 +133,7 @@ class QuietSums {
     }
     /// Sets the key of an entry that has a place. False when this origin has not told of this run
     /// there: what the place belongs to may have changed.
-    [[nodiscard]] bool find_place(MemberNumber from, QuietEntry& entry) const;
+    [[nodiscard]] bool find_place(MemberNumber from, QuietEntry& entry);
     /// What was told of the limit with this slot, below slots(); null if none has it.
     [[nodiscard]] QuietTold* at(std::uint32_t slot) {
         WEIR_ASSERT(slot < slots_.size());

@@ -183,7 +183,7 @@ QuietEntry QuietLimits::entry_of(const QuietLimit& limit) const {
     entry.fresh = std::min(limit.share.untold, limit.share.fresh);
     WEIR_ASSERT(entry.run != 0);
     WEIR_ASSERT(entry.untold_full <= entry.untold && entry.fresh <= entry.untold);
-    entry.rate = std::min(limit.offered_rate, kLargestRate);
+    entry.rate = told_rate(limit.offered_rate);
     const Duration silent = limit.sent_at - limit.told_at;
     entry.place = silent < cell_memory(settings_) * 4 / 5 ? limit.owner_place : 0;
     // Owners forget what was not told for long, and with it what the limit is. They do not take in

@@ -61,8 +61,7 @@ struct Origin : DeltaSink, QuietSink {
     void send_quiet(const gossip::MemberId&, const QuietEntry& entry) override {
         told.push_back(entry);
         if (answers) {
-            quiet.acknowledge(
-                {entry.key, entry.run, 0, entry.admitted, entry.limit_rate, entry.low}, now);
+            quiet.acknowledge(said_in(entry), now);
         }
     }
 
