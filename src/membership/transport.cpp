@@ -165,8 +165,8 @@ void Transport::receive_addressed(const MessageOrigin& origin, const gossip::Env
     }
 }
 
-/// A datagram of a member that said goodbye a moment ago: its hand-overs, and what it says last of
-/// quiet limits and windows, may come after the goodbye.
+/// A datagram of a member that said goodbye a moment ago: its hand-overs, and what it tells last of
+/// what it has admitted, may come after the goodbye.
 void Transport::receive_late(const MessageOrigin& origin, const gossip::Envelope& envelope,
                              ByteSpan body, Instant now) {
     const Sessions::Admitted admitted = sessions_.admit_late(envelope, now);
@@ -177,6 +177,7 @@ void Transport::receive_late(const MessageOrigin& origin, const gossip::Envelope
     ByteReader reader(body);
     while (const auto message = gossip::next_message(reader)) {
         if (message->type == gossip::MessageType::handover ||
+            message->type == gossip::MessageType::delta ||
             message->type == gossip::MessageType::quiet ||
             message->type == gossip::MessageType::window_report ||
             message->type == gossip::MessageType::quiet_order) {

@@ -167,6 +167,7 @@ void CounterExchange::begin_leaving(Instant now) {
     now_ = now;
     leaving_ = true;
     report();
+    reporter_.tell_all(now, *this);
     quiet_.tell_all(transport_.owners(), now, *this);
     window_origin_.tell_all(now, transport_.owners(), *this);
     send_messages();

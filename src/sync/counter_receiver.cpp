@@ -156,7 +156,9 @@ void CounterExchange::receive_deltas(ByteReader& reader, const gossip::MemberId&
         }
         answer.next();
     }
-    answer.send();
+    if (!silence_.is_gone(sender)) {
+        answer.send();  // who has said goodbye waits for no answer
+    }
 }
 
 void CounterExchange::receive_answers(ByteReader& reader, const gossip::MemberId& from,

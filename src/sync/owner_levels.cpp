@@ -13,9 +13,11 @@ double Owner::kept_bound(const QuietTold& told) const {
     return std::max(told.bound(), leaves_ ? told.given.sum : 0.0);
 }
 
+/// Whoever has just begun to count a limit may not know its name yet, but what origins have told
+/// of it while it was quiet.
 KeptLevel Owner::kept_level(std::uint32_t slot, Instant now) {
     const OwnedLimit* limit = limits_.at(slot);
-    if (limit == nullptr || !limit->parameters || !is_long(*limit->parameters)) {
+    if (limit == nullptr) {
         return {};
     }
     const membership::Shard shard = membership::shard_of(limit->key.quota);
@@ -23,7 +25,15 @@ KeptLevel Owner::kept_level(std::uint32_t slot, Instant now) {
     if (!owns(shard) || (told != nullptr && kept_bound(*told) > 0)) {
         return {};  // it is written with what was told while it was quiet
     }
-    KeptLevel kept{.key = limit->key, .name = limit->name, .parameters = *limit->parameters};
+    KeptLevel kept{.key = limit->key, .name = limit->name};
+    if (limit->parameters) {
+        kept.parameters = *limit->parameters;
+    } else if (told != nullptr) {
+        kept.parameters = {.rate = told->rate, .low = told->low, .high = told->low};
+    }
+    if (!is_long(kept.parameters)) {
+        return {};
+    }
     // One with load was advanced a moment ago, and what comes meanwhile is not known yet.
     const double idle = limit->bucket.offered_rate > 0 ? 0 : to_seconds(now - limit->advanced);
     kept.level = std::max(0.0, limit->bucket.level);

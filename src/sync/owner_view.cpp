@@ -105,6 +105,11 @@ bool OwnerView::quiet(const OriginCounts& own) const {
            known_.rate <= kQuietRate * own.typical;
 }
 
+bool OwnerView::is_told(const OriginCounts& own, Instant now) const {
+    const bool sent_now = sent_at_ == now && !flights_.empty();
+    return own.net() == known_.net() || (sent_now && own.net() == flights_.back().counts.net());
+}
+
 bool OwnerView::matters(const limiter::LimitParameters& limit) const {
     const bool small = limit.low < kSmallLimit * bucket_.typical;
     return bucket_.shedding || bucket_.level > (small ? 0 : 0.5 * limit.low);

@@ -122,6 +122,8 @@ class OwnerView {
     /// Whether the owner has acknowledged all counts, and a rate of 0 or as good as 0 (kQuietRate).
     /// It has nothing to do with quiet limits, of which there are no views.
     [[nodiscard]] bool quiet(const OriginCounts& own) const;
+    /// Whether the owner has acknowledged what was admitted, or is being told of it right now.
+    [[nodiscard]] bool is_told(const OriginCounts& own, Instant now) const;
     [[nodiscard]] bool asked() const { return sent_at_.has_value(); }
     /// When the owner was last told or asked; only if it was.
     [[nodiscard]] Instant asked_at() const { return *sent_at_; }

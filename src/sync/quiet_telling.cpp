@@ -60,15 +60,15 @@ void QuietLimits::plan(std::uint32_t slot, double before, Instant now) {
     const double increase = limit.share.untold - before;
     const bool leaps = increase >= kLeapRequests * limit.typical &&
                        limit.share.untold + kTicksAhead * increase > kUrgent * border;
-    if (limit.share.untold > kUrgent * border || leaps) {
+    // A long limit may be nearly full without being used. An origin that has just been started is
+    // not to admit its whole share before it hears what is left.
+    const bool begins_long =
+        limit.sent_at == Instant{} && is_long({.rate = limit.rate, .low = limit.low});
+    limit.again = limit.again || begins_long;
+    if (limit.share.untold > kUrgent * border || leaps || begins_long) {
         due_.add(slot, kAtOnce);
     } else if (limit.share.untold > border) {
         due_.add(slot, next_round(now));
-    } else if (limit.sent_at == Instant{} && is_long({.rate = limit.rate, .low = limit.low})) {
-        // It may be nearly full without being used. An origin that has just been started is not to
-        // admit its whole share before it hears what is left.
-        limit.again = true;
-        due_.add(slot, kAtOnce);
     } else if (!limit.known || now - limit.told_at >= kSayAgain) {
         const double fills = limit.rate > 0 ? limit.low / limit.rate : 0;
         due_.add(slot, next_round(now + std::min(kFirstUse, from_seconds(kFirstUseShare * fills))));
@@ -308,6 +308,7 @@ void QuietLimits::tell_all(const membership::Owners& owners, Instant now, QuietS
         const bool rest = limit.share.admitted > limit.share.acknowledged;
         if (rest && limit.share.untold > 0) {
             limit.tries = 0;
+            limit.no_room = true;  // who leaves cannot wake it, so the owner is to count it
             tell(slot, owners, now, sink);
         }
     }

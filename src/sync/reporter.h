@@ -59,6 +59,9 @@ class Reporter {
     /// Looks at the limits that are awake, advances their views, writes what is believed into the
     /// limiter's records, and sends the deltas that are due.
     void tick(Instant now, DeltaSink& sink);
+    /// Tells all that was admitted and that an owner has not acknowledged, also what is not due. To
+    /// be called on leaving, after tick().
+    void tell_all(Instant now, DeltaSink& sink);
     /// Makes an awake limit of a quiet one. `known` is what its first owner has of `run`.
     void wake_quiet(const LimitKey& key, std::uint32_t run, double known, Instant now,
                     const membership::Owners& owners);
@@ -163,6 +166,8 @@ class Reporter {
     void note_isolation(SyncedLimit& limit, bool isolated, Instant now);
     void install(SyncedLimit& limit, const limiter::LocalCounts& counts, Instant now);
     void send_due(Instant now, DeltaSink& sink);
+    void send(SyncedLimit& limit, OwnerView& view, std::size_t told_limits, Instant now,
+              DeltaSink& sink);
     void leave_out_awaited(Instant now, DeltaSink& sink);
     [[nodiscard]] double priority(const Candidate& candidate, Instant now) const;
     void sort_by_priority(Instant now);

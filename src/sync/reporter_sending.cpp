@@ -161,16 +161,43 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
             continue;
         }
         packet->used = true;
-        if (view.awaiting()) {
-            ++statistics_.deltas_resent;
-        }
-        ++statistics_.deltas_sent;
-        const DeltaEntry entry = limit.delta(settings_, view, now);
-        WEIR_ASSERT(entry.run != 0 && entry.run == limit.run);
-        view.sent(limit.own, now, packet->limits);
-        sink.send_delta(view.owner(), entry);
+        send(limit, view, packet->limits, now, sink);
     }
     note_rounds(opened, now);
+}
+
+void Reporter::send(SyncedLimit& limit, OwnerView& view, std::size_t told_limits, Instant now,
+                    DeltaSink& sink) {
+    if (view.awaiting()) {
+        ++statistics_.deltas_resent;
+    }
+    ++statistics_.deltas_sent;
+    const DeltaEntry entry = limit.delta(settings_, view, now);
+    WEIR_ASSERT(entry.run != 0 && entry.run == limit.run);
+    view.sent(limit.own, now, told_limits);
+    sink.send_delta(view.owner(), entry);
+}
+
+void Reporter::tell_all(Instant now, DeltaSink& sink) {
+    // By index: who is told may be this member itself, and what it answers may wake a limit.
+    for (std::size_t i = 0; i < awake_.size(); ++i) {
+        SyncedLimit& limit = slots_[awake_[i]];
+        const auto counts = limiter_.read(limit.ref, now);
+        if (!counts) {
+            continue;  // its counts are gone
+        }
+        limit.advance(*counts, earliest(), now);
+        for (OwnerView& view : limit.views) {
+            if (view.is_told(limit.own, now)) {
+                continue;
+            }
+            if (!sink.has_room_for_delta(view.owner(), true)) {
+                ++statistics_.deltas_put_off;
+                continue;
+            }
+            send(limit, view, 1, now, sink);
+        }
+    }
 }
 
 void Reporter::note_rounds(const std::vector<Opened>& opened, Instant now) {

@@ -80,12 +80,16 @@ def test_anchors_and_sidecars_that_restart_together_go_on_with_their_levels(worl
     fleet.start()
     fleet.wait_together()
     for sidecar in sidecars:
-        assert send(sidecar, 10, "half") == 10  # together more than half: every owner counts them
-        assert send(sidecar, 5, "quiet") == 5  # less: the first owner alone is told of them
+        assert send(sidecar, 9, "half") == 9  # together more than half: every owner counts them
+        assert send(sidecar, 4, "quiet") == 4  # less: the first owner alone is told of them
+    wait_until(lambda: sum(snapshot(anchor)["levels"] for anchor in anchors) >= 4, 20, "the owners know the limits")
+    for name in ("half", "quiet"):
+        for sidecar in sidecars:
+            assert send(sidecar, 1, name) == 1
     if how == "killed":
         time.sleep(2)  # a quiet limit is told of within a second, and written within another
-        wait_until(lambda: sum(snapshot(anchor)["levels"] for anchor in anchors) >= 4 and
-                   not any(snapshot(anchor)["unsaved_levels"] for anchor in anchors), 20, "all is on the disks")
+        wait_until(lambda: not any(snapshot(anchor)["unsaved_levels"] for anchor in anchors), 20,
+                   "all is on the disks")
     for one in [*sidecars, *anchors]:
         one.stop() if how == "stopped" else one.kill()
     fleet.start()
@@ -100,7 +104,8 @@ def test_anchors_and_sidecars_that_restart_together_go_on_with_their_levels(worl
             send_slowly(sidecar, 40, name)
     arrivals = world.origin.arrivals().total()
     print(f"{arrivals} admitted")
-    assert 57 <= arrivals <= 66  # a second bucket would make it 90 and more
+    # What is told a moment before a stop counts; a second bucket would make it 90 and more.
+    assert 57 <= arrivals <= (61 if how == "stopped" else 66)
 
 
 @pytest.mark.slow

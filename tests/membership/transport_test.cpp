@@ -210,24 +210,32 @@ TEST_CASE("hints travel with pings") {
     CHECK(pair.received.empty());
 }
 
-TEST_CASE("a hand-over that the goodbye overtook is still taken, and nothing else") {
+TEST_CASE("last words that the goodbye overtook are still taken, and nothing else") {
+    using gossip::MessageType;
     Pair pair;
     const gossip::Envelope late = pair.envelope();
     const gossip::Envelope later = pair.envelope();
+    std::vector<std::pair<MessageType, gossip::Envelope>> told;
+    for (const MessageType type : {MessageType::delta, MessageType::quiet, MessageType::quiet_order,
+                                   MessageType::window_report}) {
+        told.emplace_back(type, pair.envelope());
+    }
     pair.liar().goodbye();
     for (const OutgoingDatagram& datagram : pair.liar().flush(pair.world.now())) {
         pair.give(datagram.bytes);
     }
     REQUIRE(pair.target().membership().live_count() == 0);
-    CHECK(pair.give(pair.sealed(late, pair.message(gossip::MessageType::handover, "x"))).size() ==
-          1);
-    CHECK(pair.give(pair.sealed(later, pair.message(gossip::MessageType::delta, "x"))).empty());
+    CHECK(pair.give(pair.sealed(late, pair.message(MessageType::handover, "x"))).size() == 1);
+    for (const auto& [type, envelope] : told) {
+        CHECK(pair.give(pair.sealed(envelope, pair.message(type, "x"))).size() == 1);
+    }
+    CHECK(pair.give(pair.sealed(later, pair.message(MessageType::total, "x"))).empty());
     CHECK(pair.count(gossip::DatagramRejection::dead_sender) == 1);
     pair.world.kill(1);
     pair.world.run(3s);
     gossip::Envelope too_late = late;
     too_late.sequence += 10;
-    const auto datagram = pair.sealed(too_late, pair.message(gossip::MessageType::handover, "x"));
+    const auto datagram = pair.sealed(too_late, pair.message(MessageType::handover, "x"));
     CHECK(pair.target().receive(datagram, address_of(1), pair.world.now()).empty());
 }
 

@@ -69,12 +69,15 @@ struct OwnerFixture : OwnerSink {
     membership::Owners owners;
     Instant now{std::chrono::seconds(100'000)};
     limiter::LimitParameters parameters;
+    bool names_known = true;
     sync::Owner owner{settings, silence, Random(3),
                       [this](const LimitKey&, std::string& name, limiter::LimitParameters& found,
                              limiter::Isolation&) {
-                          name = "q";
-                          found = parameters;
-                          return true;
+                          if (names_known) {
+                              name = "q";
+                              found = parameters;
+                          }
+                          return names_known;
                       },
                       statistics};
 

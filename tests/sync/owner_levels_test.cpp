@@ -76,6 +76,15 @@ TEST_CASE_FIXTURE(Keeper, "what was told of a quiet limit counts when new weight
     CHECK(whole() == plus_minus(55, 1));
 }
 
+TEST_CASE_FIXTURE(Keeper,
+                  "a limit whose name is not known yet is kept with what origins told of it") {
+    names_known = false;
+    CHECK(tell(5, entry(60, 60)));
+    REQUIRE(owner.find(key) != nullptr);
+    CHECK_FALSE(owner.find(key)->parameters.has_value());
+    CHECK(whole() == plus_minus(60, 0.01));
+}
+
 TEST_CASE_FIXTURE(Keeper, "what was counted since the file was written is not told a second time") {
     owner.raise(kept(70), now);
     owner.restore(kept(20, 40), HandedBy::own_snapshot, now, *this);
