@@ -3,7 +3,7 @@
 // and late datagrams and number those that are sent. Not thread-safe.
 //
 // The session of a member that said goodbye is kept for two seconds, because the goodbye may have
-// overtaken its hand-overs. All other sessions end when the member is gone. It owns the sessions; a
+// overtaken its last words. All other sessions end when the member is gone. It owns the sessions; a
 // reference to one is valid until the member is gone.
 
 #include <deque>

@@ -9,8 +9,8 @@
 //
 // Invariant: a message is delivered only if its datagram was sealed with a key of the ring, named
 // the cluster and the incarnation of this process, came from a live member and was never delivered
-// before. Hand-overs of a member, and what it says of quiet limits, are also delivered for two
-// seconds after its goodbye.
+// before. Hand-overs of a member, and what it tells last of what it has admitted, are also
+// delivered for two seconds after its goodbye.
 
 #include <array>
 #include <cstdint>

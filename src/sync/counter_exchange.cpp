@@ -17,6 +17,8 @@ constexpr std::uint64_t kHintsEvery = 25;  // ticks
 /// is said again and again, and before them nothing; then what has leapt.
 constexpr double kForAnswers = 0.2;
 constexpr double kForUrgent = 0.5;
+/// On leaving, so much is left for quiet limits, windows and hand-overs, which come after deltas.
+constexpr double kForHandOvers = 0.5;
 /// Of hot limits in a ping: half of the 64 that are known; the other half is in the next.
 constexpr std::size_t kHintBytes = 500;
 constexpr Duration kLoadEvery = std::chrono::seconds(1);
@@ -362,16 +364,18 @@ void CounterExchange::send_delta(const gossip::MemberId& owner, const DeltaEntry
 /// Whether the budget has room for what may wait, or for what may not. The messages that are being
 /// filled count.
 bool CounterExchange::has_budget(bool urgent) const {
-    if (leaving_) {
-        return true;  // there is no later
-    }
+    return leaving_ || room_left() > (urgent ? kForAnswers : kForUrgent);
+}
+
+double CounterExchange::room_left() const {
     const std::size_t filling = delta_messages_.filling() + quiet_messages_.filling();
-    return transport_.counter_room(filling, now_) > (urgent ? kForAnswers : kForUrgent);
+    return transport_.counter_room(filling, now_);
 }
 
 bool CounterExchange::has_room_for_delta(const gossip::MemberId& owner, bool urgent) {
-    return owner == self_ || leaving_ ||
-           (has_budget(urgent) && delta_messages_.has_room(owner, now_));
+    return owner == self_ ||
+           (leaving_ ? room_left() > kForHandOvers
+                     : has_budget(urgent) && delta_messages_.has_room(owner, now_));
 }
 
 Duration CounterExchange::delta_answer_wait(const gossip::MemberId& owner) {

@@ -224,6 +224,7 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] std::vector<gossip::MemberId> live_serving() const;
     void send_messages();
     [[nodiscard]] bool has_budget(bool urgent) const;
+    [[nodiscard]] double room_left() const;
     template <class Entry>
     void send_entry(const gossip::MemberId& to, gossip::MessageType type, const Entry& entry);
 

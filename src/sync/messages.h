@@ -137,7 +137,8 @@ struct QuietEntry {
     /// forgotten them; 0 for others.
     double limit_rate = 0;
     double low = 0;
-    /// The origin has no room for one more awake limit: its owner counts the entry all the same.
+    /// The origin has no room for one more awake limit, or leaves: its owner counts the entry all
+    /// the same.
     bool no_room = false;
     /// Where the owner has what this origin told in this run, as it said when it confirmed an
     /// entry; then the key does not travel. 0: nowhere yet.

@@ -158,19 +158,19 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
         return;
     }
     const bool asks = limit->parameters ? limit->parameters_told : true;
-    if (asks && now - limit->asked_name >= (limit->parameters ? kAskToldAgain : kAskNameAgain)) {
+    if (asks && !silence_.is_gone(number) &&
+        now - limit->asked_name >= (limit->parameters ? kAskToldAgain : kAskNameAgain)) {
         limit->asks_left = kNameAsks;
         ask_name(*limit, number, now, sink);
     }
     if (limit->find(number) == nullptr) {
         limit->adopt_run(number, delta.run, silence_);
     }
-    DeltaEntry bounded = delta;
-    bounded.keep_alive = bounded_keep_alive(*limit, delta);
+    const DeltaEntry counted = bounded(*limit, number, delta);
     const OwnedCell* const before = limit->find(number);
     const double known = before == nullptr ? 0 : before->counts.net();
     const DeltaOutcome outcome =
-        limit->receive(settings_, number, bounded, now, {statistics_, ledger_});
+        limit->receive(settings_, number, counted, now, {statistics_, ledger_});
     if (outcome == DeltaOutcome::falling) {
         ++statistics_.refused_falling;
     }
@@ -200,14 +200,19 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
         return;  // it may have fallen quiet since
     }
     note_awake(delta.key, number, now, sink);
-    let_fall_quiet(from, *limits_.find(delta.key), delta, now, sink);
+    let_fall_quiet(from, *limits_.find(delta.key), counted, now, sink);
 }
 
-/// A big share promises to be heard often: whoever claims one may not be silent for long.
-Duration Owner::bounded_keep_alive(const OwnedLimit& limit, const DeltaEntry& delta) const {
+/// A big share promises to be heard often: whoever claims one may not be silent for long. Last
+/// words that came late bring no rate back.
+DeltaEntry Owner::bounded(const OwnedLimit& limit, MemberNumber from,
+                          const DeltaEntry& delta) const {
     const double fleet = std::max(limit.bucket.offered_rate, delta.rate);
-    return std::min(delta.keep_alive,
-                    2 * keep_alive_of(settings_, delta.rate, fleet, pacing_.tenths()));
+    DeltaEntry counted = delta;
+    counted.keep_alive = std::min(
+        delta.keep_alive, 2 * keep_alive_of(settings_, delta.rate, fleet, pacing_.tenths()));
+    counted.rate = silence_.is_gone(from) ? 0 : delta.rate;
+    return counted;
 }
 
 void Owner::name_told(MemberNumber from, const NameEntry& entry, Instant now) {

@@ -178,8 +178,8 @@ class Owner {
     void learn(OwnedLimit& limit, const limiter::LimitParameters& parameters);
     void ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink);
     void ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink);
-    [[nodiscard]] Duration bounded_keep_alive(const OwnedLimit& limit,
-                                              const DeltaEntry& delta) const;
+    [[nodiscard]] DeltaEntry bounded(const OwnedLimit& limit, MemberNumber from,
+                                     const DeltaEntry& delta) const;
     [[nodiscard]] AfterLook look_if_due(OwnedLimit& limit, Instant now, OwnerSink& sink);
     /// Whether the limit has to be looked at again.
     [[nodiscard]] bool look_at(OwnedLimit& limit, Instant now, OwnerSink& sink);

@@ -37,7 +37,7 @@ KeptLevel Owner::kept_level(std::uint32_t slot, Instant now) {
     // One with load was advanced a moment ago, and what comes meanwhile is not known yet.
     const double idle = limit->bucket.offered_rate > 0 ? 0 : to_seconds(now - limit->advanced);
     kept.level = std::max(0.0, limit->bucket.level);
-    kept.drain(std::max(0.0, idle));
+    kept.drain(std::max(0.0, idle) + limit->undrained);
     return kept;
 }
 
@@ -51,13 +51,16 @@ KeptLevel Owner::kept_quiet_level(std::uint32_t slot, Instant now) {
     }
     KeptLevel kept{.key = told->key};
     limiter::Isolation isolation;
-    if (const OwnedLimit* limit = limits_.find(told->key); limit != nullptr && limit->parameters) {
+    const OwnedLimit* const limit = limits_.find(told->key);
+    if (limit != nullptr && limit->parameters) {
         kept.name = limit->name;
         kept.parameters = *limit->parameters;
-        kept.level = std::max(0.0, limit->bucket.level);
-        kept.drain(std::max(0.0, to_seconds(now - limit->advanced)));
     } else if (!resolver_(told->key, kept.name, kept.parameters, isolation)) {
         kept.parameters = {.rate = told->rate, .low = told->low, .high = told->low};
+    }
+    if (limit != nullptr) {
+        kept.level = std::max(0.0, limit->bucket.level);
+        kept.drain(std::max(0.0, to_seconds(now - limit->advanced)) + limit->undrained);
     }
     if (!is_long(kept.parameters)) {
         return {};

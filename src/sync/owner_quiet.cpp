@@ -93,8 +93,8 @@ bool Owner::order_one(const gossip::MemberId& origin, MemberNumber number, const
     return false;
 }
 
-/// The origin has no room for the limit among those that are awake there: what it tells is counted
-/// here, and the other owners are told of it. When it has room again, it begins a run.
+/// The origin has no room for the limit among those that are awake there, or leaves: what it tells
+/// is counted here, and the other owners are told of it. When it has room again, it begins a run.
 bool Owner::count_beside(OwnedLimit& limit, const gossip::MemberId& origin, MemberNumber number,
                          const QuietEntry& entry, Instant now, OwnerSink& sink) {
     const std::optional<double> weight = quiet_.receive_beside(number, entry, now);
@@ -106,7 +106,9 @@ bool Owner::count_beside(OwnedLimit& limit, const gossip::MemberId& origin, Memb
     limit.last_use = now;
     note_level(limit);
     tell_level(entry.key, *weight, sink);
-    sink.send_order(origin, wake_order(entry.key, entry.run, entry.admitted));
+    if (!silence_.is_gone(number)) {
+        sink.send_order(origin, wake_order(entry.key, entry.run, entry.admitted));
+    }
     return true;
 }
 
@@ -150,9 +152,11 @@ void Owner::wake_quiet(const LimitKey& key, Instant now, OwnerSink& sink) {
     limit->last_use = now;
     tell_level(key, level, sink);
     told->clear();
-    if (!limit->parameters && !told->cells.empty()) {
+    const auto lives = [this](const QuietCell& cell) { return !silence_.is_gone(cell.member); };
+    const auto whom = std::find_if(told->cells.begin(), told->cells.end(), lives);
+    if (!limit->parameters && whom != told->cells.end()) {
         limit->asks_left = kNameAsks;
-        ask_name(*limit, told->cells.front().member, now, sink);
+        ask_name(*limit, whom->member, now, sink);
     }
     order_to_wake(key, true, sink);
 }

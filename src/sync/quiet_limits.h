@@ -50,7 +50,7 @@ struct QuietLimit {
     std::uint8_t tries = 0;  // entries in a row that were not confirmed
     bool known = false;      // the present owner has confirmed rate and `low`
     bool leaves = false;     // its place is wanted: what the owner does not know is told first
-    bool no_room = false;    // it was to wake, and there was no room for it among those awake
+    bool no_room = false;    // it cannot wake: no room among those awake, or this member leaves
     bool again = false;      // its first use was told at once: what follows is told soon
     bool unviewed = false;   // when it was taken, the limiter had no view of it
 };

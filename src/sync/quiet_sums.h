@@ -40,7 +40,7 @@ struct QuietCell {
     double steady = 0;    // the weight per second that its entries show, averaged over seconds
     double expected = 0;  // weight that it is expected to have admitted since its last entry
     Instant told_at{};
-    bool no_room = false;     // it was ordered to wake and has no room for the limit
+    bool no_room = false;     // it cannot wake the limit (QuietEntry::no_room)
     std::uint8_t orders = 0;  // how often it was ordered to wake in vain
 };
 

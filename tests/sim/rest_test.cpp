@@ -195,7 +195,6 @@ TEST_CASE("what is admitted right before a goodbye is known to those who remain"
     constexpr int kLimit = 30;
     // So late after the last request that a goodbye finds deltas not due, under way or answered.
     for (const double late : {0.001, 0.012, 0.05, 0.3, 2.0}) {
-        int more = 0;
         for (std::uint64_t seed = 1; seed <= kRestartSeeds; ++seed) {
             CAPTURE(late);
             CAPTURE(seed);
@@ -213,11 +212,8 @@ TEST_CASE("what is admitted right before a goodbye is known to those who remain"
             offer_some(world, 11, 2, 40, 0.02, let_through);
             REQUIRE(world.run(kMeeting));
             CHECK(let_through >= kLimit - 1);
-            more = std::max(more, let_through - kLimit);
-            CHECK(let_through <= kLimit + 1);
+            CHECK(let_through <= kLimit);
         }
-        MESSAGE("at worst so many more than the limit: ", more);
-        CHECK(more <= 1);
     }
 }
 

@@ -27,6 +27,8 @@ struct Keeper : test::ThreeOwnersFixture {
                 .sum = told,
                 .full = told};
     }
+    void ask_name(const gossip::MemberId& whom, const LimitKey&) override { asked.push_back(whom); }
+    std::vector<gossip::MemberId> asked;
     [[nodiscard]] double level() {
         const OwnedLimit* limit = owner.find(key);
         return limit == nullptr ? 0 : limit->bucket.level;
@@ -83,6 +85,38 @@ TEST_CASE_FIXTURE(Keeper,
     REQUIRE(owner.find(key) != nullptr);
     CHECK_FALSE(owner.find(key)->parameters.has_value());
     CHECK(whole() == plus_minus(60, 0.01));
+    pass(50s, 1s);
+    CHECK(whole() == plus_minus(59.5, 0.1));
+}
+
+TEST_CASE_FIXTURE(Keeper, "of a limit without a name both kinds of level are kept") {
+    names_known = false;
+    owner.take_level({.key = key, .kind = OrderKind::level, .level = 20}, now);
+    pass(10s, 1s);
+    CHECK(tell(5, entry(10, 10)));
+    CHECK(whole() == plus_minus(29.9, 0.05));
+}
+
+TEST_CASE_FIXTURE(Keeper,
+                  "who is gone is asked for no name, and its late words bring back no rate") {
+    names_known = false;
+    CHECK(tell(5, entry(20, 20)));
+    silence.gone(member(5), now);
+    CHECK(tell(6, entry(60, 60)));  // this wakes it
+    REQUIRE(asked.size() == 1);
+    CHECK(asked[0] == member(6));
+    names_known = true;
+    DeltaEntry delta;
+    delta.key = key;
+    delta.run = 9;
+    delta.admitted = delta.offered = 5;
+    delta.rate = 100;
+    delta.keep_alive = 1s;
+    owner.receive(member(5), number(5), delta, now, *this);
+    REQUIRE(owner.find(key) != nullptr);
+    CHECK(level() == plus_minus(85, 0.1));
+    CHECK(owner.find(key)->bucket.offered_rate == 0);
+    CHECK(asked.size() == 1);
 }
 
 TEST_CASE_FIXTURE(Keeper, "what was counted since the file was written is not told a second time") {
