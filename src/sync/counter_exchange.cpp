@@ -202,6 +202,7 @@ void CounterExchange::lose(const gossip::MemberId& member) {
     delta_messages_.forget(member);
     quiet_messages_.forget(member);
     quiet_answers_.forget(member);
+    fair_.forget(member);
     lost_.push_back(silence_.number(member, now_));
 }
 

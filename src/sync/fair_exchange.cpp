@@ -203,6 +203,16 @@ bool FairExchange::take(const gossip::MemberId& from, const ChildPart& part, Ins
     return true;
 }
 
+void FairExchange::forget(const gossip::MemberId& member) {
+    for (auto& [parent, sums] : sums_) {
+        if (const auto origin = sums.origins.find(member); origin != sums.origins.end()) {
+            WEIR_ASSERT(children_ >= origin->second.children.size());
+            children_ -= origin->second.children.size();
+            sums.origins.erase(origin);
+        }
+    }
+}
+
 /// The share of all requests that the parent lets through, as its owner reckons.
 double FairExchange::passing(const LimitKey& parent) const {
     const OwnedLimit* limit = owner_.find(parent);

@@ -50,6 +50,8 @@ class FairExchange {
                        ChildSink& sink);
     /// The owner has answered.
     void receive_totals(const ChildPart& part, Instant now);
+    /// The member is gone: what it was offered counts no more, because that load is elsewhere now.
+    void forget(const gossip::MemberId& member);
 
     /// The parents that shed fairly here, and the children that are known of them.
     [[nodiscard]] std::size_t parents() const { return told_.size(); }

@@ -133,6 +133,19 @@ TEST_CASE_FIXTURE(Fixture, "an owner adds up what origins tell, each telling onc
     CHECK(sums.children.size() == 1);
 }
 
+TEST_CASE_FIXTURE(Fixture, "what a member that is gone was offered counts no more") {
+    (void)tell(1, telling(1, {{11, 100, 1}, {12, 40, 1}}));
+    now += 100ms;
+    CHECK(tell(2, telling(1, {{11, 50, 1}})).total == 190);
+    fair.forget(member(1));
+    fair.forget(member(3));  // it has told nothing
+    now += 100ms;
+    const limiter::ChildRates sums = tell(2, telling(2, {{11, 150, 1}}));
+    CHECK(sums.total == 150);
+    REQUIRE(sums.children.size() == 1);
+    CHECK(sums.children[0] == limiter::ChildRate{11, 150, 1});
+}
+
 TEST_CASE_FIXTURE(Fixture, "a lost part of a long telling does not forget its children") {
     std::vector<limiter::ChildRate> many;
     for (std::size_t i = 0; i < 2 * kChildrenPerPart; ++i) {
