@@ -362,13 +362,13 @@ void CounterExchange::send_delta(const gossip::MemberId& owner, const DeltaEntry
     delta_messages_.add(owner, writer.written(), said_in(entry), now_);
 }
 
-/// Whether the budget has room for what may wait, or for what may not. The messages that are being
-/// filled count.
+/// Whether the budget has room for what may wait, or for what may not. When this member leaves
+/// there is no later: what finds no room then is lost anyway.
 bool CounterExchange::has_budget(bool urgent) const {
     return leaving_ || room_left() > (urgent ? kForAnswers : kForUrgent);
 }
 
-double CounterExchange::room_left() const {
+double CounterExchange::room_left() const {  // the messages that are being filled count
     const std::size_t filling = delta_messages_.filling() + quiet_messages_.filling();
     return transport_.counter_room(filling, now_);
 }

@@ -6,6 +6,21 @@
 #include "sync/owner.h"
 
 namespace weir::sync {
+namespace {
+
+/// What origins have told of a quiet limit stands for its parameters until its name is known.
+limiter::LimitParameters parameters_told_in(const QuietTold& told) {
+    return {.rate = told.rate, .low = told.low, .high = told.low};
+}
+
+/// The level that was counted. Of a limit without parameters nothing has drained so far.
+void take_counted_level(KeptLevel& kept, const OwnedLimit& limit, double idle) {
+    kept.level = std::max(0.0, limit.bucket.level);
+    kept.drain(std::max(0.0, idle) + limit.undrained);
+    WEIR_ASSERT(kept.level >= 0);
+}
+
+}  // namespace
 
 /// What bounds the quiet sum of this limit. An owner that leaves has given it to the next one, and
 /// its snapshot still has to have it: all may leave at once.
@@ -13,8 +28,8 @@ double Owner::kept_bound(const QuietTold& told) const {
     return std::max(told.bound(), leaves_ ? told.given.sum : 0.0);
 }
 
-/// Whoever has just begun to count a limit may not know its name yet, but what origins have told
-/// of it while it was quiet.
+/// An owner that has just begun to count a limit may not know yet what it is called. It goes by
+/// what origins have told of it while it was quiet.
 KeptLevel Owner::kept_level(std::uint32_t slot, Instant now) {
     const OwnedLimit* limit = limits_.at(slot);
     if (limit == nullptr) {
@@ -29,15 +44,14 @@ KeptLevel Owner::kept_level(std::uint32_t slot, Instant now) {
     if (limit->parameters) {
         kept.parameters = *limit->parameters;
     } else if (told != nullptr) {
-        kept.parameters = {.rate = told->rate, .low = told->low, .high = told->low};
+        kept.parameters = parameters_told_in(*told);
     }
     if (!is_long(kept.parameters)) {
         return {};
     }
     // One with load was advanced a moment ago, and what comes meanwhile is not known yet.
     const double idle = limit->bucket.offered_rate > 0 ? 0 : to_seconds(now - limit->advanced);
-    kept.level = std::max(0.0, limit->bucket.level);
-    kept.drain(std::max(0.0, idle) + limit->undrained);
+    take_counted_level(kept, *limit, idle);
     return kept;
 }
 
@@ -56,11 +70,10 @@ KeptLevel Owner::kept_quiet_level(std::uint32_t slot, Instant now) {
         kept.name = limit->name;
         kept.parameters = *limit->parameters;
     } else if (!resolver_(told->key, kept.name, kept.parameters, isolation)) {
-        kept.parameters = {.rate = told->rate, .low = told->low, .high = told->low};
+        kept.parameters = parameters_told_in(*told);
     }
     if (limit != nullptr) {
-        kept.level = std::max(0.0, limit->bucket.level);
-        kept.drain(std::max(0.0, to_seconds(now - limit->advanced)) + limit->undrained);
+        take_counted_level(kept, *limit, to_seconds(now - limit->advanced));
     }
     if (!is_long(kept.parameters)) {
         return {};
