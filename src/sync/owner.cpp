@@ -82,6 +82,20 @@ void Owner::learn(OwnedLimit& limit, const limiter::LimitParameters& parameters)
     }
 }
 
+/// Asks a member that has told of the limit what it is. One that is gone cannot answer: the next
+/// one that tells of the limit is asked.
+void Owner::begin_asking(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink) {
+    if (!silence_.is_gone(whom)) {
+        limit.asks_left = kNameAsks;
+        ask_name(limit, whom, now, sink);
+        return;
+    }
+    limit.advance(now);
+    if (!limit.parameters) {
+        resolve(limit);
+    }
+}
+
 void Owner::ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink) {
     limit.asked_name = now;
     limit.asked = whom;
@@ -158,10 +172,8 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
         return;
     }
     const bool asks = limit->parameters ? limit->parameters_told : true;
-    if (asks && !silence_.is_gone(number) &&
-        now - limit->asked_name >= (limit->parameters ? kAskToldAgain : kAskNameAgain)) {
-        limit->asks_left = kNameAsks;
-        ask_name(*limit, number, now, sink);
+    if (asks && now - limit->asked_name >= (limit->parameters ? kAskToldAgain : kAskNameAgain)) {
+        begin_asking(*limit, number, now, sink);
     }
     if (limit->find(number) == nullptr) {
         limit->adopt_run(number, delta.run, silence_);

@@ -176,6 +176,7 @@ class Owner {
                         const DeltaEntry& delta, Instant now, OwnerSink& sink);
     void resolve(OwnedLimit& limit);
     void learn(OwnedLimit& limit, const limiter::LimitParameters& parameters);
+    void begin_asking(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink);
     void ask_name(OwnedLimit& limit, MemberNumber whom, Instant now, OwnerSink& sink);
     void ask_name_again(OwnedLimit& limit, Instant now, OwnerSink& sink);
     [[nodiscard]] DeltaEntry bounded(const OwnedLimit& limit, MemberNumber from,

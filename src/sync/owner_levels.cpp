@@ -230,8 +230,7 @@ void Owner::take_kept(const QuietOrder& order, MemberNumber from, Instant now, O
     restore(kept, HandedBy::other_snapshot, now, sink);
     OwnedLimit* const limit = limits_.find(order.key);
     if (limit != nullptr && !limit->parameters) {
-        limit->asks_left = kNameAsks;
-        ask_name(*limit, from, now, sink);
+        begin_asking(*limit, from, now, sink);
     }
 }
 

@@ -155,8 +155,7 @@ void Owner::wake_quiet(const LimitKey& key, Instant now, OwnerSink& sink) {
     const auto lives = [this](const QuietCell& cell) { return !silence_.is_gone(cell.member); };
     const auto whom = std::find_if(told->cells.begin(), told->cells.end(), lives);
     if (!limit->parameters && whom != told->cells.end()) {
-        limit->asks_left = kNameAsks;
-        ask_name(*limit, whom->member, now, sink);
+        begin_asking(*limit, whom->member, now, sink);
     }
     order_to_wake(key, true, sink);
 }

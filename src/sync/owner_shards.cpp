@@ -35,8 +35,7 @@ bool Owner::receive(MemberNumber from, const HandoverEntry& entry, Instant now, 
     limit->receive(settings_, entry, silence_.side(), now);
     note_level(*limit);
     if (!limit->parameters) {
-        limit->asks_left = kNameAsks;
-        ask_name(*limit, from, now, sink);
+        begin_asking(*limit, from, now, sink);
     }
     return true;
 }

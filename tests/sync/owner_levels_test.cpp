@@ -119,6 +119,19 @@ TEST_CASE_FIXTURE(Keeper,
     CHECK(asked.size() == 1);
 }
 
+TEST_CASE_FIXTURE(Keeper, "who hands over late is asked for no name, and the next one is") {
+    names_known = false;
+    const MemberNumber leaver = number(1);
+    silence.gone(member(1), now);
+    owner.take_kept(order_of(kept(20)), leaver, now, *this);
+    REQUIRE(owner.find(key) != nullptr);
+    CHECK(owner.find(key)->asks_left == 0);
+    CHECK(asked.empty());
+    owner.take_kept(order_of(kept(20)), number(2), now, *this);
+    REQUIRE(asked.size() == 1);
+    CHECK(asked[0] == member(2));
+}
+
 TEST_CASE_FIXTURE(Keeper, "what was counted since the file was written is not told a second time") {
     owner.raise(kept(70), now);
     owner.restore(kept(20, 40), HandedBy::own_snapshot, now, *this);
