@@ -123,7 +123,7 @@ void CounterExchange::tick(Instant now, std::uint64_t number) {
         note_load();
     }
     if (number % kForgetDepartedEvery == 0) {
-        owner_.forget(silence_.take_departed(now_));
+        owner_.forget(silence_.take_departed(now_), now_);
     }
     silence_.heard(self_number_, now_);  // nobody else says that we live
     if (number % kForgetSilentEvery == 0) {

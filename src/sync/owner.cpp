@@ -35,7 +35,7 @@ Owner::Owner(const SyncSettings& settings, Silence& silence, Random random, Reso
       statistics_(statistics),
       ledger_(ledger),
       limits_(settings, statistics, ledger),
-      quiet_(settings, statistics) {}
+      quiet_(settings, statistics, random_) {}
 
 std::uint32_t Owner::draw_life() {
     return static_cast<std::uint32_t>(random_.below(kLargestIdentity)) + 1;
@@ -144,11 +144,11 @@ bool Owner::may_rest(const OwnedLimit& limit) {
     return true;
 }
 
-void Owner::forget(const std::vector<MemberNumber>& members) {
+void Owner::forget(const std::vector<MemberNumber>& members, Instant now) {
     if (members.empty()) {
         return;
     }
-    quiet_.forget(members);
+    quiet_.forget(members, now);
     limits_.visit_all([&](OwnedLimit& limit) {
         for (const MemberNumber member : members) {
             limit.forget_cell(member, ledger_);

@@ -112,7 +112,7 @@ class Owner {
     void stopped(Instant now, const membership::Owners& owners, OwnerSink& sink);
     void refresh_parameters(Instant now);
     /// These members are gone for so long that their cells are of no use any more.
-    void forget(const std::vector<MemberNumber>& members);
+    void forget(const std::vector<MemberNumber>& members, Instant now);
     /// These members do not go on with what they told of quiet limits.
     void expect_no_more(const std::vector<MemberNumber>& members, Instant now) {
         quiet_.expect_no_more(members, now);

@@ -61,7 +61,7 @@ QuietReceipt Owner::receive_quiet(const gossip::MemberId& from, MemberNumber num
     // Who hands over does not say which rate the limit has.
     level_news_ += told->rate <= 0 || is_long({.rate = told->rate, .low = told->low}) ? 1U : 0U;
     const double level = limit == nullptr ? 0 : std::max(0.0, limit->bucket.level);
-    const std::uint32_t place = quiet_.place_of(*told);
+    const std::uint32_t place = told->place;
     if (told->rate > 0 && has_to_wake(told->low, told->bound() + level, told->rates(now))) {
         wake_quiet(entry.key, now, sink);
     }
@@ -70,7 +70,7 @@ QuietReceipt Owner::receive_quiet(const gossip::MemberId& from, MemberNumber num
 
 std::uint32_t Owner::place_of(const LimitKey& key) {
     const QuietTold* told = quiet_.find(key);
-    return told == nullptr ? 0 : quiet_.place_of(*told);
+    return told == nullptr ? 0 : told->place;
 }
 
 bool Owner::is_first(membership::Shard shard) const {

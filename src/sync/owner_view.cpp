@@ -315,7 +315,7 @@ void OwnerView::rumour(const limiter::LimitParameters& limit, const HotEntry& ho
     owner_sheds_ = hot.shedding && limit.edge();
     bucket_.shedding = owner_sheds_;
     bucket_.typical = own.typical;
-    net_seen_ = own.net();
+    net_seen_ = 0;  // nobody else knows of what the run begins with
     heard_ = now - std::min(hot.age, Duration(1s));
     advanced_ = *heard_;
 }

@@ -11,15 +11,37 @@ namespace {
 
 /// The time between two ticks of the engine that are not late, in seconds.
 constexpr double kShortestTick = 0.01;
-/// An entry that was not used for so long goes, when it has drained.
-constexpr Duration kForgetQuietAfter = std::chrono::seconds(60);
-/// The table is swept in about this many ticks.
-constexpr std::size_t kQuietSweepTicks = 6000;
+/// An entry that was not used for so long goes if its owner knows all of it. Who uses a limit more
+/// seldom tells of each use anyway.
+constexpr Duration kForgetQuietAfter = kSayAgain;
+/// Each entry is looked at about so often, to see whether it can go.
+constexpr double kQuietSweepSeconds = 20;
+/// After a pause of the ticks work goes on as after this time, in seconds.
+constexpr double kLongestTick = 1;
 /// When the table is full, so many are looked at for one that can make room.
 constexpr std::size_t kLookedAtForPlace = 16;
 /// A run that counted so much ends: 2^50, where what is sent ends at 2^55.
 constexpr double kLongestQuietRun = 1125899906842624.0;
 constexpr Duration kHalfMinute = std::chrono::seconds(30);
+
+/// Not 0. The next limit with the same records has another one, because their generations grow by
+/// two. A later one may have the same, or one whose instance begins with another record: then what
+/// it had admitted before it was met is not told.
+std::uint8_t tag_of(const limiter::LimitRef& ref) {
+    return static_cast<std::uint8_t>(1 +
+                                     (std::uint64_t{ref.instance} * 7 + ref.generation / 2) % 255);
+}
+
+/// A part from 2^-16 to 1 in a byte, rounded up by 4.5 % at most.
+constexpr double kSteps = 16;  // for each power of two
+constexpr double kLargestStep = 255;
+std::uint8_t rounded_up(double part) {
+    const double step = part > 0 ? std::ceil(kLargestStep + kSteps * std::log2(part)) : 0;
+    return static_cast<std::uint8_t>(std::clamp(step, 0.0, kLargestStep));
+}
+double part_of(std::uint8_t step) {
+    return step == 0 ? 0 : std::exp2((step - kLargestStep) / kSteps);
+}
 
 }  // namespace
 
@@ -30,7 +52,9 @@ QuietLimits::QuietLimits(const SyncSettings& settings, limiter::Limiter& limiter
       random_(random),
       runs_(random_),
       statistics_(statistics),
-      ledger_(ledger) {}
+      ledger_(ledger),
+      by_key_(random_),
+      by_record_(random_) {}
 
 void QuietLimits::set_members(std::size_t count, Instant now) {
     if (now - half_minute_ >= kHalfMinute) {
@@ -42,36 +66,52 @@ void QuietLimits::set_members(std::size_t count, Instant now) {
     WEIR_ASSERT(members_ >= 1 && members_ >= count);
 }
 
-QuietLimit* QuietLimits::slot_of(limiter::LimitRef ref) {
-    const std::uint32_t known = ref.record < by_record_.size() ? by_record_[ref.record] : 0;
-    const bool kept = known != 0 && known != kAllTold;
-    WEIR_ASSERT(!kept || known <= slots_.size());
-    return kept && slots_[known - 1].ref == ref ? &slots_[known - 1] : nullptr;
+std::optional<std::uint32_t> QuietLimits::slot_of(const LimitKey& key) const {
+    return by_key_.find(hash(key), [&](std::uint32_t slot) { return slots_[slot].key == key; });
 }
 
-std::uint32_t* QuietLimits::slot_place(std::uint32_t record) {
-    if (record >= by_record_.size()) {
-        by_record_.resize(record + std::size_t{1}, 0);
+std::optional<std::uint32_t> QuietLimits::slot_of(std::uint32_t record) const {
+    return by_record_.find(record,
+                           [&](std::uint32_t slot) { return slots_[slot].ref.record == record; });
+}
+
+void QuietLimits::claim_record(std::uint32_t slot) {
+    const std::uint32_t record = slots_[slot].ref.record;
+    if (const auto former = slot_of(record)) {
+        by_record_.move(record, *former, slot);  // of a limit whose instance is gone
+    } else {
+        by_record_.add(record, slot);
     }
-    return &by_record_[record];
+    WEIR_ASSERT(slot_of(record) == slot);
+    if (record < dismissed_.size()) {
+        dismissed_[record] = {};
+    }
+}
+
+bool QuietLimits::was_dismissed(const limiter::LimitRef& ref) const {
+    return ref.record < dismissed_.size() && dismissed_[ref.record].tag == tag_of(ref);
+}
+
+void QuietLimits::release_record(std::uint32_t slot) {
+    by_record_.remove(slots_[slot].ref.record, slot);
 }
 
 bool QuietLimits::touch(limiter::LimitRef ref, Instant now) {
-    QuietLimit* limit = slot_of(ref);
-    if (limit == nullptr) {
+    const auto slot = slot_of(ref.record);
+    if (!slot || slots_[*slot].ref != ref) {
         return false;
     }
-    const auto slot = static_cast<std::uint32_t>(limit - slots_.data());
     const auto counts = limiter_.take_unviewed(ref, now);
     if (!counts) {
-        remove(slot);
+        remove(*slot);
         return false;
     }
-    limit->share.advance(limit->rate, shares(), now);
-    const double before = limit->share.untold;
-    count(*limit, *counts, now);
-    limit->touched = now;
-    plan(slot, before, now);
+    QuietLimit& limit = slots_[*slot];
+    limit.share.advance(limit.rate, shares(), now);
+    const double before = limit.share.untold;
+    count(limit, *counts, now);
+    limit.touched = now;
+    plan(*slot, before, now);
     return true;
 }
 
@@ -116,50 +156,63 @@ void QuietLimits::begin_run(QuietLimit& limit) {
 
 bool QuietLimits::meet(limiter::LimitRef ref, const LimitKey& key,
                        const limiter::LimitParameters& parameters, Instant now) {
+    const auto known = slot_of(key);
+    if (!known && !has_room(now)) {
+        if (!was_dismissed(ref)) {
+            // What has not drained by the time when there is room, its level says then.
+            (void)limiter_.take_unviewed(ref, now);
+        }
+        return false;
+    }
     const auto counts = limiter_.take_unviewed(ref, now);
     if (!counts) {
         return true;  // it is gone
     }
-    const auto known = by_key_.find(key);
-    const auto slot = known != by_key_.end() ? std::optional(known->second) : place(key, now);
-    if (!slot) {
-        return false;
-    }
-    QuietLimit& limit = slots_[*slot];
-    const bool again = known != by_key_.end();  // another instance of the same name
-    if (again && limit.ref.record < by_record_.size() &&
-        by_record_[limit.ref.record] == *slot + 1) {
-        by_record_[limit.ref.record] = 0;
+    const std::uint32_t slot = known ? *known : place(key);
+    QuietLimit& limit = slots_[slot];
+    if (known) {
+        release_record(slot);  // another instance of the same name
+    } else {
+        limit.share.at = now;
     }
     limit.ref = ref;
     limit.rate = parameters.rate;
     limit.low = parameters.low;
-    const bool all_told = std::exchange(*slot_place(ref.record), *slot + 1) == kAllTold;
-    limiter::UnviewedCounts first = *counts;
-    if (!again) {
-        limit.share.at = now;
-    }
-    if (!again && all_told) {
-        limit.share.own = limit.share.own_full = std::max(0.0, first.level - first.admitted);
-    } else if (!again) {
-        // What was admitted before the limiter counted for us is in the level.
-        first.admitted = std::max(first.admitted, first.level);
-    }
     limit.share.advance(limit.rate, shares(), now);
     const double before = limit.share.untold;
-    count(limit, first, now);
+    const limiter::UnviewedCounts news = known ? *counts : first_counts(limit, *counts, now);
+    claim_record(slot);
+    count(limit, news, now);
     limit.touched = now;
-    plan(*slot, before, now);
+    plan(slot, before, now);
     return true;
+}
+
+/// What is counted of a limit that was not in the table.
+limiter::UnviewedCounts QuietLimits::first_counts(QuietLimit& limit, limiter::UnviewedCounts counts,
+                                                  Instant now) const {
+    if (!was_dismissed(limit.ref)) {
+        // What was admitted before the limiter counted for us is in the level.
+        counts.admitted = std::max(counts.admitted, counts.level);
+        return counts;
+    }
+    // While there was no room for it the limiter went on counting. Of that no more is left than the
+    // level, and what has drained since the last tick.
+    const double tick = std::clamp(to_seconds(now - previous_tick_), kShortestTick, kLongestTick);
+    counts.admitted = std::min(counts.admitted, counts.level + limit.rate * tick);
+    limit.share.own_full = std::max(0.0, counts.level - counts.admitted);
+    // What was forgotten drained at a lower rate than the level. Where a limit is forgotten and
+    // returns time and again, it would add up.
+    limit.share.own =
+        std::max(limit.share.own_full, part_of(dismissed_[limit.ref.record].own) * limit.low);
+    WEIR_ASSERT(limit.share.untold == 0 && limit.run != 0);
+    return counts;
 }
 
 void QuietLimits::fall_quiet(limiter::LimitRef ref, const LimitKey& key,
                              const limiter::LimitParameters& parameters, Instant now) {
-    const auto slot = place(key, now);
-    if (!slot) {
-        return;
-    }
-    QuietLimit& limit = slots_[*slot];
+    const std::uint32_t slot = place(key);
+    QuietLimit& limit = slots_[slot];
     limit.ref = ref;
     limit.rate = parameters.rate;
     limit.low = parameters.low;
@@ -170,85 +223,78 @@ void QuietLimits::fall_quiet(limiter::LimitRef ref, const LimitKey& key,
             count(limit, *counts, now);  // by workers, since it was told of for the last time
         }
     }
-    *slot_place(ref.record) = *slot + 1;
+    claim_record(slot);
 }
 
-std::optional<std::uint32_t> QuietLimits::place(const LimitKey& key, Instant now) {
-    if (!has_room(now)) {
-        return std::nullopt;
-    }
-    if (free_.empty()) {
-        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-        slots_.emplace_back();
-    }
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
-    slots_[slot] = QuietLimit{};
-    slots_[slot].key = key;
-    slots_[slot].run = runs_.next();
-    by_key_.emplace(key, slot);
-    WEIR_ASSERT(by_key_.size() <= settings_.maximum_quiet_limits);
-    WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
+std::uint32_t QuietLimits::place(const LimitKey& key) {
+    WEIR_ASSERT(slots_.size() < settings_.maximum_quiet_limits);
+    WEIR_ASSERT(!slot_of(key));
+    const auto slot = static_cast<std::uint32_t>(slots_.size());
+    QuietLimit& limit = slots_.emplace_back();
+    limit.key = key;
+    limit.run = runs_.next();
+    by_key_.add(hash(key), slot);
     return slot;
 }
 
 bool QuietLimits::has_room(Instant now) {
-    return by_key_.size() < settings_.maximum_quiet_limits || make_room(now);
+    return slots_.size() < settings_.maximum_quiet_limits || make_room(now);
 }
 
 /// Of a few entries, in turn, the emptiest goes of which all is told and which has drained or was
 /// not used for long: else limits of days would fill the table for days. What is left of it the
 /// first owner knows, until another takes its place.
 bool QuietLimits::make_room(Instant now) {
-    QuietLimit* emptiest = nullptr;
+    std::optional<std::uint32_t> emptiest;
     double least = 0;
     for (std::size_t i = 0; i < std::min(kLookedAtForPlace, slots_.size()); ++i) {
-        sweep_at_ = (sweep_at_ + 1) % slots_.size();
-        QuietLimit& limit = slots_[sweep_at_];
+        room_at_ = (room_at_ + 1) % slots_.size();
+        const auto slot = static_cast<std::uint32_t>(room_at_);
+        QuietLimit& limit = slots_[slot];
         limit.share.advance(limit.rate, shares(), now);
-        const bool unused = limit.share.own <= 0 || now - limit.touched > kForgetQuietAfter;
-        if (limit.run == 0 || !unused) {
+        if (limit.share.own > 0 && now - limit.touched <= kForgetQuietAfter) {
             continue;
         }
-        if (limit.share.untold > 0 && limit.share.admitted > limit.share.acknowledged) {
+        if (!all_told(limit)) {
             limit.leaves = true;
-            due_.add(static_cast<std::uint32_t>(sweep_at_), now);
+            due_.add(slot, now);
+            continue;
+        }
+        if (!may_be_dismissed(limit)) {
             continue;
         }
         const double fullness = limit.share.own / std::max(1e-9, limit.low);
-        if (emptiest == nullptr || fullness < least) {
-            emptiest = &limit;
+        if (!emptiest || fullness < least) {
+            emptiest = slot;
             least = fullness;
         }
     }
-    if (emptiest == nullptr) {
+    if (!emptiest) {
         return false;
     }
     ++statistics_.room_made;
-    const std::uint32_t record = emptiest->ref.record;
-    remove(static_cast<std::uint32_t>(emptiest - slots_.data()));
-    *slot_place(record) = kAllTold;
+    dismiss(*emptiest);
     return true;
 }
 
 std::optional<QuietLimit> QuietLimits::take(const LimitKey& key, Instant now) {
-    const auto known = by_key_.find(key);
-    if (known == by_key_.end()) {
+    const auto slot = slot_of(key);
+    if (!slot) {
         return std::nullopt;
     }
-    QuietLimit& limit = slots_[known->second];
+    QuietLimit& limit = slots_[*slot];
     if (const auto counts = limiter_.take_unviewed(limit.ref, now)) {
         count(limit, *counts, now);
         limit.unviewed = true;
     }
     const QuietLimit taken = limit;
-    remove(known->second);
-    WEIR_ASSERT(!by_key_.contains(key));
+    remove(*slot);
+    WEIR_ASSERT(!slot_of(key));
     return taken;
 }
 
 void QuietLimits::refresh_parameters(Instant now) {
-    for (const auto& [key, slot] : by_key_) {
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
         QuietLimit& limit = slots_[slot];
         const auto identity = limiter_.identity(limit.ref);
         if (!identity ||
@@ -264,52 +310,79 @@ void QuietLimits::refresh_parameters(Instant now) {
 }
 
 void QuietLimits::drop_changed() {
-    std::vector<std::uint32_t> changed;
-    for (const auto& [key, slot] : by_key_) {
+    // From the last one on: the entry that takes the slot of a removed one has been looked at.
+    for (auto slot = static_cast<std::uint32_t>(slots_.size()); slot-- > 0;) {
+        const LimitKey& key = slots_[slot].key;
         const auto identity = limiter_.identity(slots_[slot].ref);
         if (!identity || static_cast<std::uint8_t>(identity->unit) != key.unit ||
             std::chrono::duration_cast<std::chrono::milliseconds>(identity->period).count() !=
                 static_cast<std::int64_t>(key.period_ms)) {
-            changed.push_back(slot);
+            remove(slot);
         }
-    }
-    for (const std::uint32_t slot : changed) {
-        remove(slot);
     }
 }
 
 const QuietLimit* QuietLimits::find(const LimitKey& key) const {
-    const auto known = by_key_.find(key);
-    return known == by_key_.end() ? nullptr : &slots_[known->second];
+    const auto slot = slot_of(key);
+    return slot ? &slots_[*slot] : nullptr;
+}
+
+std::size_t QuietLimits::memory() const {
+    return slots_.memory() + by_key_.memory() + by_record_.memory() + due_.memory() +
+           dismissed_.capacity() * sizeof(Dismissed);
 }
 
 void QuietLimits::remove(std::uint32_t slot) {
-    WEIR_ASSERT(slots_[slot].run != 0);
-    QuietLimit& limit = slots_[slot];
-    by_key_.erase(limit.key);
+    by_key_.remove(hash(slots_[slot].key), slot);
+    release_record(slot);
     due_.remove(slot);
-    if (limit.ref.record < by_record_.size() && by_record_[limit.ref.record] == slot + 1) {
-        by_record_[limit.ref.record] = 0;
+    const auto last = static_cast<std::uint32_t>(slots_.size() - 1);
+    if (slot != last) {
+        by_key_.move(hash(slots_[last].key), last, slot);
+        by_record_.move(slots_[last].ref.record, last, slot);
+        due_.move(last, slot);
+        slots_[slot] = slots_[last];
     }
-    limit = QuietLimit{};
-    free_.push_back(slot);
+    slots_.pop_back();
+    due_.shrink(slots_.size());
+    WEIR_ASSERT(by_key_.size() == slots_.size() && by_record_.size() <= slots_.size());
 }
 
-bool QuietLimits::may_go(const QuietLimit& limit, Instant now) const {
-    return limit.share.own <= 0 && now - limit.touched > kForgetQuietAfter;
+void QuietLimits::dismiss(std::uint32_t slot) {
+    const QuietLimit& limit = slots_[slot];
+    WEIR_ASSERT(may_be_dismissed(limit));
+    const std::uint32_t record = limit.ref.record;
+    if (slot_of(record) == slot) {  // else another limit has it by now
+        if (record >= dismissed_.size()) {
+            dismissed_.resize(record + std::size_t{1});
+        }
+        const double part = limit.low > 0 ? limit.share.own / limit.low : 0;
+        dismissed_[record] = {.tag = tag_of(limit.ref), .own = rounded_up(part)};
+    }
+    remove(slot);
+}
+
+bool QuietLimits::may_go(QuietLimit& limit, Instant now) const {
+    if (now - limit.touched <= kForgetQuietAfter) {
+        return false;
+    }
+    limit.share.advance(limit.rate, shares(), now);
+    return may_be_dismissed(limit) && limit.share.own <= forgotten_share(limit.low, shares());
 }
 
 void QuietLimits::sweep(Instant now) {
-    const std::size_t looks = slots_.empty() ? 0 : slots_.size() / kQuietSweepTicks + 1;
-    for (std::size_t i = 0; i < looks; ++i) {
-        sweep_at_ = (sweep_at_ + 1) % slots_.size();
-        QuietLimit& limit = slots_[sweep_at_];
-        if (limit.run == 0) {
-            continue;
-        }
-        limit.share.advance(limit.rate, shares(), now);
-        if (may_go(limit, now)) {
-            remove(static_cast<std::uint32_t>(sweep_at_));
+    const double pause = std::clamp(to_seconds(now - previous_tick_), 0.0, kLongestTick);
+    if (sweep_at_ >= slots_.size()) {
+        sweep_at_ = sweep_size_ = 0;
+    }
+    sweep_size_ = std::max(sweep_size_, slots_.size());
+    sweep_due_ += static_cast<double>(sweep_size_) * pause / kQuietSweepSeconds;
+    for (; sweep_due_ >= 1 && sweep_at_ < slots_.size(); --sweep_due_) {
+        const auto slot = static_cast<std::uint32_t>(sweep_at_);
+        if (may_go(slots_[slot], now)) {
+            dismiss(slot);  // the last one has its slot now, and is looked at next
+        } else {
+            ++sweep_at_;
         }
     }
 }

@@ -2,20 +2,20 @@
 // The origin's side of quiet limits: which limits in use here are so far below their limit that
 // nobody has to know of them in detail, and what of them is told to their first owners when
 // (quiet_share.h has the laws). A limit that must not be quiet any more is taken out and becomes a
-// SyncedLimit. A tick looks at the limits for which something is due, and at a six-thousandth of
-// the others, to drop those that are not used any more. Belongs to the control thread. Borrows
-// settings, limiter and statistics, and the ledger if there is one.
+// SyncedLimit. A tick looks at the limits for which something is due, and in turn at a few others,
+// to drop those that are not used any more. Belongs to the control thread. Borrows settings,
+// limiter and statistics, and the ledger if there is one.
 //
 // Invariants: there are at most maximum_quiet_limits entries; of one limit the Reporter has a
-// SyncedLimit, or this table has an entry, never both.
+// SyncedLimit, or this table has an entry, never both. Slots have no gaps: when an entry is
+// removed, the last one takes its slot, so that memory that is not needed any more is given back.
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
+#include "base/mapped_memory.h"
 #include "base/random.h"
 #include "limiter/limiter.h"
 #include "membership/owners.h"
@@ -25,6 +25,7 @@
 #include "sync/quiet_share.h"
 #include "sync/run_number.h"
 #include "sync/settings.h"
+#include "sync/slot_index.h"
 #include "sync/statistics.h"
 #include "sync/weight_ledger.h"
 
@@ -34,8 +35,8 @@ namespace weir::sync {
 struct QuietLimit {
     LimitKey key;
     limiter::LimitRef ref;
-    std::uint32_t run = 0;  // 0: the place is free
-    double rate = 0;        // the limit's parameters, as far as they are needed here
+    std::uint32_t run = 0;
+    double rate = 0;  // the limit's parameters, as far as they are needed here
     double low = 0;
     QuietShare share;
     double offered_rate = 0;
@@ -91,6 +92,9 @@ class QuietLimits {
     /// called when there is room for it.
     void fall_quiet(limiter::LimitRef ref, const LimitKey& key,
                     const limiter::LimitParameters& parameters, Instant now);
+    /// Whether the limit was forgotten when its owner knew what had not drained, and was not in the
+    /// table since. Then meet() counts only what is new.
+    [[nodiscard]] bool was_dismissed(const limiter::LimitRef& ref) const;
     /// Takes a limit out, because it is quiet no more, with what was counted up to now. Nothing if
     /// there is none.
     [[nodiscard]] std::optional<QuietLimit> take(const LimitKey& key, Instant now);
@@ -121,17 +125,20 @@ class QuietLimits {
     void drop_changed();
 
     [[nodiscard]] const QuietLimit* find(const LimitKey& key) const;
-    [[nodiscard]] std::size_t size() const { return by_key_.size(); }
+    [[nodiscard]] std::size_t size() const { return slots_.size(); }
+    /// The bytes that this table has from the system, of which some may not be in use.
+    [[nodiscard]] std::size_t memory() const;
     [[nodiscard]] double shares() const { return shares_among(members_); }
 
   private:
-    /// A limit that made room for another one: its owner knows what it had admitted.
-    static constexpr std::uint32_t kAllTold = ~std::uint32_t{0};
+    /// What is left of a limit that was dismissed and was not met again since, by its record.
+    struct Dismissed {
+        /// Of the record's generation, because another limit may have the record by now; 0: none.
+        std::uint8_t tag = 0;
+        std::uint8_t own = 0;  // what was forgotten of it (QuietShare::own), as a part of `low`
+    };
     /// Fewer requests than this between two looks are never taken for a leap of the load.
     static constexpr double kLeapRequests = 4;
-    struct KeyHash {
-        std::size_t operator()(const LimitKey& key) const { return hash(key); }
-    };
     // In quiet_telling.cpp.
     void plan(std::uint32_t slot, double before, Instant now);
     [[nodiscard]] static bool has_room(const QuietLimit& limit, bool urgent,
@@ -146,14 +153,32 @@ class QuietLimits {
     [[nodiscard]] std::optional<std::uint32_t> slot_of_run(const LimitKey& key,
                                                            std::uint32_t run) const;
     // In quiet_limits.cpp.
-    [[nodiscard]] QuietLimit* slot_of(limiter::LimitRef ref);
-    [[nodiscard]] std::uint32_t* slot_place(std::uint32_t record);
-    [[nodiscard]] std::optional<std::uint32_t> place(const LimitKey& key, Instant now);
+    [[nodiscard]] std::optional<std::uint32_t> slot_of(const LimitKey& key) const;
+    [[nodiscard]] std::optional<std::uint32_t> slot_of(std::uint32_t record) const;
+    /// Says that this slot has the limit with its record.
+    void claim_record(std::uint32_t slot);
+    void release_record(std::uint32_t slot);
+    /// Adds a limit that is not in the table, in which there is room.
+    [[nodiscard]] std::uint32_t place(const LimitKey& key);
     [[nodiscard]] bool make_room(Instant now);
+    [[nodiscard]] limiter::UnviewedCounts first_counts(QuietLimit& limit,
+                                                       limiter::UnviewedCounts counts,
+                                                       Instant now) const;
     void count(QuietLimit& limit, const limiter::UnviewedCounts& counts, Instant now);
     void begin_run(QuietLimit& limit);
-    [[nodiscard]] bool may_go(const QuietLimit& limit, Instant now) const;
+    /// Whether the present owner knows all of it that has not drained. To a new one all is news.
+    [[nodiscard]] static bool all_told(const QuietLimit& limit) {
+        return limit.share.untold <= 0 ||
+               (limit.known && limit.share.admitted <= limit.share.acknowledged);
+    }
+    /// Nor has it too much, of weight that was given back.
+    [[nodiscard]] static bool may_be_dismissed(const QuietLimit& limit) {
+        return all_told(limit) && limit.share.excess <= 0;
+    }
+    [[nodiscard]] bool may_go(QuietLimit& limit, Instant now) const;
     void remove(std::uint32_t slot);
+    /// Removes a limit of which all is told. If it is used again, it begins with what is new.
+    void dismiss(std::uint32_t slot);
     void sweep(Instant now);
 
     const SyncSettings& settings_;
@@ -163,19 +188,20 @@ class QuietLimits {
     SyncStatistics& statistics_;
     WeightLedger* ledger_;
 
-    std::vector<QuietLimit> slots_;
-    std::vector<std::uint32_t> free_;
-    /// By the limiter's record: slot + 1, or kAllTold.
-    std::vector<std::uint32_t> by_record_;
-    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
-    DueQueue due_;  // when something may have to be told of a limit
-    std::vector<std::pair<std::uint32_t, Instant>> put_off_;  // only used within tick()
+    ChunkedVector<QuietLimit> slots_;
+    SlotIndex by_key_;
+    SlotIndex by_record_;                // by the number of the limiter's record
+    MappedVector<Dismissed> dismissed_;  // by that number
+    DueQueue due_;                       // when something may have to be told of a limit
     std::size_t members_ = 1;
     std::size_t members_before_ = 1;  // the largest number in the half minute before
     std::size_t members_now_ = 1;     // and in the present one
     Instant half_minute_{};
     Instant previous_tick_{};
-    std::size_t sweep_at_ = 0;
+    std::size_t room_at_ = 0;     // the slot that was looked at last to make room
+    std::size_t sweep_at_ = 0;    // the slot that is looked at next
+    std::size_t sweep_size_ = 0;  // how many there have been in this round at most
+    double sweep_due_ = 0;        // limits, or a part of one, that are to be looked at in the sweep
 };
 
 }  // namespace weir::sync

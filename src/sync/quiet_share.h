@@ -34,6 +34,13 @@ namespace weir::sync {
     return low / (2 * shares);
 }
 
+/// An origin may forget a limit whose bucket it has not filled above this level, so that all
+/// origins together forget at most a quarter of `low`.
+[[nodiscard]] inline double forgotten_share(double low, double shares) {
+    WEIR_ASSERT(shares >= 1);
+    return low / (4 * shares);
+}
+
 /// First use is told within this time at the latest, and sooner where the limit could fill by then.
 inline constexpr Duration kFirstUse = std::chrono::seconds(1);
 /// An origin that goes on using a limit says so at least so often, so that the owner can wake it.
@@ -123,16 +130,14 @@ struct QuietSum {
     double sum = 0;       // draining at rate/2: bounds what the fleet's bucket holds
     double full = 0;      // what was told at the full rate, draining at it
     double reckoned = 0;  // with the load that origins are expected to have between their words
-    Instant at{};
 
-    /// `expected` is the weight that the origins are expected to have admitted since the last call.
-    void advance(double rate, double expected, Instant now) {
-        WEIR_ASSERT(rate >= 0 && expected >= 0);
-        const double drained = rate * std::max(0.0, to_seconds(now - at));
+    /// So many seconds have passed, in which the origins are expected to have admitted this weight.
+    void advance(double rate, double expected, double seconds) {
+        WEIR_ASSERT(rate >= 0 && expected >= 0 && seconds >= 0);
+        const double drained = rate * seconds;
         sum = std::max(0.0, sum - drained / 2);
         full = std::max(0.0, full - drained);
         reckoned = std::max(0.0, reckoned + expected - drained);
-        at = std::max(at, now);
     }
     void clear() { sum = full = reckoned = 0; }
     /// So much of it is counted elsewhere.

@@ -76,7 +76,8 @@ void QuietTold::take_parameters(MemberNumber teller, Duration memory, Instant no
 }
 
 void QuietTold::advance(double shares, Instant now) {
-    const double seconds = std::max(0.0, to_seconds(now - sum.at));
+    const double seconds = std::max(0.0, to_seconds(now - advanced));
+    advanced = std::max(advanced, now);
     double expected = 0;
     for (QuietCell& cell : cells) {
         // Who had admitted more than this, or gone on for longer, would have told.
@@ -88,9 +89,10 @@ void QuietTold::advance(double shares, Instant now) {
         cell.expected += more;
         expected += more;
     }
-    sum.advance(rate, expected, now);
-    handed.advance(rate, expected, now);
-    given.advance(rate, 0, now);
+    sum.advance(rate, expected, seconds);
+    handed.advance(rate, expected, seconds);
+    given.sum = std::max(0.0, given.sum - rate * seconds / 2);
+    given.full = std::max(0.0, given.full - rate * seconds);
 }
 
 void QuietTold::begin_if_empty(Instant now) {
@@ -101,26 +103,39 @@ void QuietTold::begin_if_empty(Instant now) {
 }
 
 void QuietTold::give() {
-    given = {.sum = bound(), .full = level(), .reckoned = 0, .at = sum.at};
+    given.sum = bound();
+    given.full = level();
     WEIR_ASSERT(given.sum >= 0 && given.full >= 0);
     clear();
     // What origins tell if this member is the first owner again, another one may have handed over.
     cells.clear();
 }
 
+double QuietTold::uncounted(const QuietCell& cell) const {
+    // What does not drain at the full rate meanwhile, the origin begins its run with.
+    const double drains = rate * std::max(0.0, to_seconds(advanced - cell.told_at));
+    const double counts = std::min(cell.expected, drains);
+    const double chance = kUncertainRequests + kUncertainDeviations * std::sqrt(counts);
+    WEIR_ASSERT(counts >= 0);
+    return cell.expected - counts + std::min(counts, chance);
+}
+
 double QuietTold::level() const {
     double untold = 0;
     for (const QuietCell& cell : cells) {
-        // What does not drain at the full rate meanwhile, the origin begins its run with.
-        const double drains = rate * std::max(0.0, to_seconds(sum.at - cell.told_at));
-        const double counts = std::min(cell.expected, drains);
-        const double chance = kUncertainRequests + kUncertainDeviations * std::sqrt(counts);
-        untold += cell.expected - counts + std::min(counts, chance);
+        untold += uncounted(cell);
     }
     WEIR_ASSERT(untold >= 0);
     // Sum and shares together bound the fleet's bucket, whatever is expected.
     const double reckoned = std::max(sum.reckoned, handed.reckoned) - untold;
     return std::max({sum.full, handed.full, std::min(reckoned, bound() + low / 2)});
+}
+
+void QuietTold::forget(const QuietCell& cell) {
+    const double untold = uncounted(cell);
+    sum.reckoned = std::max(0.0, sum.reckoned - untold);
+    handed.reckoned = std::max(0.0, handed.reckoned - untold);
+    cells.erase(cells.begin() + (&cell - cells.data()));
 }
 
 double QuietTold::rates(Instant now) const {
@@ -132,8 +147,8 @@ double QuietTold::rates(Instant now) const {
 }
 
 QuietTold* QuietSums::obtain(const LimitKey& key, Instant now) {
-    if (const auto known = by_key_.find(key); known != by_key_.end()) {
-        return &slots_[known->second];
+    if (const auto known = slot_of(key)) {
+        return &slots_[*known];
     }
     if (by_key_.size() >= settings_.maximum_owned_limits) {
         ++statistics_.dropped_owned_limits;
@@ -142,18 +157,18 @@ QuietTold* QuietSums::obtain(const LimitKey& key, Instant now) {
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(slots_.size()));
         slots_.emplace_back();
-        used_.push_back(false);
     }
     const std::uint32_t slot = free_.back();
     free_.pop_back();
-    slots_[slot] = QuietTold{};
-    slots_[slot].key = key;
-    slots_[slot].sum.at = slots_[slot].handed.at = slots_[slot].given.at = now;
-    used_[slot] = true;
-    by_key_.emplace(key, slot);
+    QuietTold& told = slots_[slot];
+    WEIR_ASSERT(told.place == 0 && told.cells.empty());
+    told.key = key;
+    told.place = slot + 1;
+    told.advanced = now;
+    by_key_.add(hash(key), slot);
     WEIR_ASSERT(by_key_.size() <= settings_.maximum_owned_limits);
     WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
-    return &slots_[slot];
+    return &told;
 }
 
 bool QuietSums::find_place(MemberNumber from, QuietEntry& entry) {
@@ -184,25 +199,31 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
         return nullptr;
     }
     const bool known = cell->run == entry.run;
+    const bool returned = !known && cell->run != 0;
     if ((known && entry.admitted < cell->admitted) || is_late(*cell, entry, now)) {
         return told;  // older than what is known
     }
-    // At first sight all is new that was not confirmed here.
-    const double increase = known ? entry.admitted - cell->admitted : entry.untold;
+    // At first sight all is new that was not confirmed here. If the origin had forgotten the limit
+    // since it told of it here, what it has forgotten is known.
+    const double forgotten = returned ? std::min(forgotten_share(told->low, shares_),
+                                                 std::max(0.0, entry.untold - entry.admitted))
+                                      : 0;
+    const double increase = known ? entry.admitted - cell->admitted : entry.untold - forgotten;
     WEIR_ASSERT(increase >= 0);
     told->sum.sum += std::min(increase, entry.untold);
     told->sum.full += std::min(increase, entry.untold_full);
     // What was told before to a former owner may have come over a long time, and have drained.
-    const double counted = known ? increase : std::max(entry.fresh, entry.untold_full);
+    const double counted = known || returned ? increase : std::max(entry.fresh, entry.untold_full);
     told->sum.reckoned = std::max(0.0, told->sum.reckoned + counted - cell->expected);
-    // What is told again to a new first owner is in what was or will be handed over, apart from
-    // what is fresh.
-    const double more = known ? increase : entry.fresh;
+    // What was confirmed by another first owner is in what that hands over. Only what is fresh is
+    // not.
+    const bool all_fresh = known && entry.fresh >= entry.untold;
+    const double more = all_fresh ? increase : std::min(increase, entry.fresh);
     told->handed.sum += std::min(more, entry.untold);
     told->handed.full += std::min(more, entry.untold_full);
-    told->handed.reckoned =
-        std::max(0.0, told->handed.reckoned +
-                          (known ? increase : std::min(more, entry.untold_full)) - cell->expected);
+    told->handed.reckoned = std::max(
+        0.0, told->handed.reckoned + (all_fresh ? increase : std::min(more, entry.untold_full)) -
+                 cell->expected);
     if (known) {
         const double seconds = std::max(1e-3, to_seconds(now - cell->told_at));
         cell->steady +=
@@ -296,9 +317,13 @@ std::optional<double> QuietSums::receive_beside(MemberNumber from, const QuietEn
     return std::min(increase, entry.untold_full);
 }
 
+std::optional<std::uint32_t> QuietSums::slot_of(const LimitKey& key) const {
+    return by_key_.find(hash(key), [&](std::uint32_t slot) { return slots_[slot].key == key; });
+}
+
 QuietTold* QuietSums::find(const LimitKey& key) {
-    const auto known = by_key_.find(key);
-    return known == by_key_.end() ? nullptr : &slots_[known->second];
+    const auto slot = slot_of(key);
+    return slot ? &slots_[*slot] : nullptr;
 }
 
 bool QuietSums::is_asleep(const LimitKey& key) {
@@ -308,22 +333,21 @@ bool QuietSums::is_asleep(const LimitKey& key) {
 }
 
 void QuietSums::remove(const LimitKey& key) {
-    if (const auto known = by_key_.find(key); known != by_key_.end()) {
-        remove_slot(known->second);
+    if (const auto slot = slot_of(key)) {
+        remove_slot(*slot);
     }
 }
 
 void QuietSums::remove_slot(std::uint32_t slot) {
-    WEIR_ASSERT(used_[slot]);
-    by_key_.erase(slots_[slot].key);
+    WEIR_ASSERT(slots_[slot].place == slot + 1);
+    by_key_.remove(hash(slots_[slot].key), slot);
     slots_[slot] = QuietTold{};
-    used_[slot] = false;
     free_.push_back(slot);
 }
 
 void QuietSums::drop_shard(membership::Shard shard) {
-    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
-        if (used_[slot] && membership::shard_of(slots_[slot].key.quota) == shard) {
+    for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+        if (slots_[slot].place != 0 && membership::shard_of(slots_[slot].key.quota) == shard) {
             remove_slot(slot);
         }
     }
@@ -333,7 +357,8 @@ void QuietSums::expect_no_more(const std::vector<MemberNumber>& members, Instant
     if (members.empty()) {
         return;
     }
-    for (QuietTold& told : slots_) {
+    for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+        QuietTold& told = slots_[slot];
         for (QuietCell& cell : told.cells) {
             if (cell.steady > 0 &&
                 std::find(members.begin(), members.end(), cell.member) != members.end()) {
@@ -344,14 +369,18 @@ void QuietSums::expect_no_more(const std::vector<MemberNumber>& members, Instant
     }
 }
 
-void QuietSums::forget(const std::vector<MemberNumber>& members) {
+void QuietSums::forget(const std::vector<MemberNumber>& members, Instant now) {
     if (members.empty()) {
         return;
     }
-    for (QuietTold& told : slots_) {
-        std::erase_if(told.cells, [&](const QuietCell& cell) {
-            return std::find(members.begin(), members.end(), cell.member) != members.end();
-        });
+    for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+        QuietTold& told = slots_[slot];
+        for (const MemberNumber member : members) {
+            if (const QuietCell* cell = told.find(member)) {
+                told.advance(shares_, now);
+                told.forget(*cell);
+            }
+        }
     }
 }
 
@@ -365,10 +394,10 @@ void QuietSums::sweep(Instant now) {
     const std::size_t looks = slots_.empty() ? 0 : slots_.size() / kSumSweepTicks + 1;
     for (std::size_t i = 0; i < looks; ++i) {
         sweep_at_ = (sweep_at_ + 1) % slots_.size();
-        if (!used_[sweep_at_]) {
+        QuietTold& told = slots_[sweep_at_];
+        if (told.place == 0) {
             continue;
         }
-        QuietTold& told = slots_[sweep_at_];
         told.advance(shares_, now);
         if (may_go(told, now)) {
             remove_slot(static_cast<std::uint32_t>(sweep_at_));

@@ -4,20 +4,23 @@
 // wake them. Belongs to the control thread; owned by the Owner.
 //
 // Invariants: there are at most maximum_owned_limits sums, and of one limit at most
-// maximum_cells_per_limit origins. Within a run what an origin has told never falls.
+// maximum_cells_per_limit origins. Within a run what an origin has told never falls. A sum keeps
+// its slot for as long as it lives, because origins name it by the slot's number.
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "base/instant.h"
+#include "base/mapped_memory.h"
+#include "base/random.h"
 #include "membership/owners.h"
 #include "sync/messages.h"
 #include "sync/quiet_share.h"
 #include "sync/settings.h"
 #include "sync/silence.h"
+#include "sync/slot_index.h"
 #include "sync/statistics.h"
 
 namespace weir::sync {
@@ -60,9 +63,16 @@ struct QuietTold {
     /// member had on its disk was added.
     Instant began_at{};
     bool handed_over = false;
+    /// The number by which origins may name the limit in their entries, for as long as the sum
+    /// stays; never 0 while it lives.
+    std::uint32_t place = 0;
     /// What was handed over from here last, for a new first owner that asks for it: `sum` and, as
     /// `full`, the level. Both 0: nothing.
-    QuietSum given;
+    struct {
+        double sum = 0;
+        double full = 0;
+    } given;
+    Instant advanced{};  // the time for which the sums hold
     Instant told_at{};
     std::vector<QuietCell> cells;
 
@@ -77,6 +87,11 @@ struct QuietTold {
     /// itself. Some of it is chance: that much does not count, so that nothing is refused that has
     /// room.
     [[nodiscard]] double level() const;
+    /// How much does not count of what the origin of this cell is expected to have admitted.
+    [[nodiscard]] double uncounted(const QuietCell& cell) const;
+    /// Takes the origin's cell out, and with it what does not count, so that the level stays the
+    /// same at the time of the last advance().
+    void forget(const QuietCell& cell);
     /// What bounds the fleet's bucket, beside the shares of origins.
     [[nodiscard]] double bound() const { return std::max(sum.sum, handed.sum); }
     void clear() {
@@ -93,8 +108,8 @@ struct QuietTold {
 
 class QuietSums {
   public:
-    QuietSums(const SyncSettings& settings, SyncStatistics& statistics)
-        : settings_(settings), statistics_(statistics) {}
+    QuietSums(const SyncSettings& settings, SyncStatistics& statistics, Random random)
+        : settings_(settings), statistics_(statistics), by_key_(random) {}
 
     /// Says among how many members the limits are divided (quiet_share.h).
     void set_shares(double shares) { shares_ = shares; }
@@ -109,10 +124,11 @@ class QuietSums {
     template <class Visit>
     void for_each_in_shards(std::uint16_t shards, Instant now, Visit visit) {
         for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-            const membership::Shard shard = membership::shard_of(slots_[slot].key.quota);
-            if (used_[slot] && (shards & membership::bit_of(shard)) != 0) {
-                slots_[slot].advance(shares_, now);
-                visit(slots_[slot]);
+            QuietTold& told = slots_[slot];
+            const membership::Shard shard = membership::shard_of(told.key.quota);
+            if (told.place != 0 && (shards & membership::bit_of(shard)) != 0) {
+                told.advance(shares_, now);
+                visit(told);
             }
         }
     }
@@ -125,19 +141,14 @@ class QuietSums {
     [[nodiscard]] std::optional<double> receive_beside(MemberNumber from, const QuietEntry& entry,
                                                        Instant now);
     [[nodiscard]] QuietTold* find(const LimitKey& key);
-    /// The number by which origins may name the limit in their entries, for as long as the sum
-    /// stays; never 0.
-    [[nodiscard]] std::uint32_t place_of(const QuietTold& told) const {
-        WEIR_ASSERT(&told >= slots_.data() && &told < slots_.data() + slots_.size());
-        return static_cast<std::uint32_t>(&told - slots_.data()) + 1;
-    }
     /// Sets the key of an entry that has a place. False when this origin has not told of this run
     /// there: what the place belongs to may have changed.
     [[nodiscard]] bool find_place(MemberNumber from, QuietEntry& entry);
     /// What was told of the limit with this slot, below slots(); null if none has it.
     [[nodiscard]] QuietTold* at(std::uint32_t slot) {
-        WEIR_ASSERT(slot < slots_.size());
-        return used_[slot] ? &slots_[slot] : nullptr;
+        QuietTold& told = slots_[slot];
+        WEIR_ASSERT(told.place == 0 || told.place == slot + 1);
+        return told.place != 0 ? &told : nullptr;
     }
     [[nodiscard]] std::uint32_t slots() const { return static_cast<std::uint32_t>(slots_.size()); }
     /// Whether some origins told of this limit as a quiet one, and not yet as an awake one,
@@ -146,18 +157,17 @@ class QuietSums {
     void remove(const LimitKey& key);
     /// The shard is not owned here any more.
     void drop_shard(membership::Shard shard);
-    /// These members are gone. What they are expected to have admitted up to now goes on counting.
+    /// These members are gone. What they are expected to have admitted up to now goes on counting,
+    /// as far as level() counts it.
     void expect_no_more(const std::vector<MemberNumber>& members, Instant now);
     /// These members are gone for good.
-    void forget(const std::vector<MemberNumber>& members);
+    void forget(const std::vector<MemberNumber>& members, Instant now);
     /// Forgets what has drained and was not told of for long, a bounded part in each call.
     void sweep(Instant now);
     [[nodiscard]] std::size_t size() const { return by_key_.size(); }
 
   private:
-    struct KeyHash {
-        std::size_t operator()(const LimitKey& key) const { return hash(key); }
-    };
+    [[nodiscard]] std::optional<std::uint32_t> slot_of(const LimitKey& key) const;
     [[nodiscard]] QuietTold* obtain(const LimitKey& key, Instant now);
     [[nodiscard]] QuietCell* obtain_cell(QuietTold& told, MemberNumber from, Instant now);
     [[nodiscard]] bool may_go(const QuietTold& told, Instant now) const;
@@ -166,10 +176,9 @@ class QuietSums {
     const SyncSettings& settings_;
     SyncStatistics& statistics_;
     double shares_ = 1;
-    std::vector<QuietTold> slots_;
-    std::vector<bool> used_;
+    ChunkedVector<QuietTold> slots_;
     std::vector<std::uint32_t> free_;
-    std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
+    SlotIndex by_key_;
     std::size_t sweep_at_ = 0;
 };
 

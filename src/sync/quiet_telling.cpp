@@ -28,6 +28,8 @@ constexpr std::uint8_t kTriesBeforeWaking = 6;
 constexpr std::size_t kToldPerTick = 2000;
 /// An owner to whom there was no room to send is tried again after this time.
 constexpr Duration kPutOff = std::chrono::milliseconds(20);
+/// What is urgent is tried again in the next tick, before what becomes due after this one.
+constexpr Duration kUrgentPutOff = std::chrono::nanoseconds(1);
 /// Before all others that are due.
 constexpr Instant kAtOnce{};
 /// A share so many times above the border is told at once.
@@ -83,7 +85,6 @@ void QuietLimits::tick(const membership::Owners& owners, Instant now, QuietSink&
             break;
         }
         QuietLimit& limit = slots_[*slot];
-        WEIR_ASSERT(limit.run != 0);
         limit.share.advance(limit.rate, shares(), now);
         const bool full = limit.share.untold > silent_share(limit.low, shares());
         if (limit.tries >= kTriesBeforeWaking && full) {
@@ -104,12 +105,8 @@ void QuietLimits::tick(const membership::Owners& owners, Instant now, QuietSink&
             continue;
         }
         ++statistics_.quiet_put_off;
-        put_off_.emplace_back(*slot, full ? now : now + kPutOff);
+        due_.add(*slot, full ? now + kUrgentPutOff : now + kPutOff);
     }
-    for (const auto& [slot, when] : put_off_) {
-        due_.add(slot, when);
-    }
-    put_off_.clear();
     sweep(now);
     previous_tick_ = now;
 }
@@ -197,24 +194,21 @@ QuietEntry QuietLimits::entry_of(const QuietLimit& limit) const {
 }
 
 void QuietLimits::stay(const LimitKey& key, Instant now) {
-    const auto known = by_key_.find(key);
-    if (known == by_key_.end() || slots_[known->second].no_room) {
+    const auto slot = slot_of(key);
+    if (!slot || slots_[*slot].no_room) {
         return;
     }
-    QuietLimit& limit = slots_[known->second];
+    QuietLimit& limit = slots_[*slot];
     limit.no_room = true;
     limit.tries = 0;
-    due_.add(known->second, now);
+    due_.add(*slot, now);
 }
 
 /// The slot of the limit, if it still has this run.
 std::optional<std::uint32_t> QuietLimits::slot_of_run(const LimitKey& key,
                                                       std::uint32_t run) const {
-    const auto known = by_key_.find(key);
-    if (known == by_key_.end() || slots_[known->second].run != run) {
-        return std::nullopt;
-    }
-    return known->second;
+    const auto slot = slot_of(key);
+    return slot && slots_[*slot].run == run ? slot : std::nullopt;
 }
 
 void QuietLimits::acknowledge(const QuietSaid& said, Instant now) {
@@ -273,11 +267,11 @@ void QuietLimits::acknowledge_former(const QuietSaid& said, Instant now) {
 }
 
 void QuietLimits::owners_changed(std::uint16_t shards, Instant now) {
-    for (const auto& [key, slot] : by_key_) {
-        if ((shards & membership::bit_of(membership::shard_of(key.quota))) == 0) {
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+        QuietLimit& limit = slots_[slot];
+        if ((shards & membership::bit_of(membership::shard_of(limit.key.quota))) == 0) {
             continue;
         }
-        QuietLimit& limit = slots_[slot];
         limit.share.advance(limit.rate, shares(), now);
         limit.share.begin_anew();
         limit.known = false;
@@ -296,17 +290,20 @@ void QuietLimits::owners_changed(std::uint16_t shards, Instant now) {
 }
 
 void QuietLimits::tell_all(const membership::Owners& owners, Instant now, QuietSink& sink) {
-    // By index: who is told may be this member itself, and what it answers may take a limit out.
-    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
-        QuietLimit& limit = slots_[slot];
-        if (limit.run == 0) {
-            continue;
+    // From the last one on: who is told may be this member itself, and what it answers may take
+    // limits out, whose slots others take then that have been told.
+    for (auto slot = static_cast<std::uint32_t>(slots_.size()); slot-- > 0;) {
+        if (slot >= slots_.size()) {
+            continue;  // what was told has taken several out
         }
+        QuietLimit& limit = slots_[slot];
         if (const auto counts = limiter_.take_unviewed(limit.ref, now)) {
             count(limit, *counts, now);
         }
-        const bool rest = limit.share.admitted > limit.share.acknowledged;
-        if (rest && limit.share.untold > 0) {
+        // It had another slot then.
+        const bool just_told =
+            limit.no_room && limit.sent_at == now && limit.sent == limit.share.admitted;
+        if (!just_told && !all_told(limit)) {
             limit.tries = 0;
             limit.no_room = true;  // who leaves cannot wake it, so the owner is to count it
             tell(slot, owners, now, sink);

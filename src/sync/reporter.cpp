@@ -122,8 +122,14 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
         }
         return;
     }
-    if (quiet_.find(key) != nullptr && quiet_.meet(ref, key, identity->parameters, now)) {
-        wake_quiet(key, 0, 0, now, owners);  // another instance of the same name was quiet
+    // Another instance of the same name is quiet, or the limit was. Then its owner knows a part of
+    // the level.
+    const bool was_quiet = quiet_.find(key) != nullptr || quiet_.was_dismissed(ref);
+    if (was_quiet && quiet_.meet(ref, key, identity->parameters, now)) {
+        wake_quiet(key, 0, 0, now, owners);
+        if (const auto woken = by_key_.find(key); woken != by_key_.end()) {
+            believe(slots_[woken->second], *rumour, now);
+        }
         return;
     }
     if (by_key_.size() >= settings_.maximum_synced_limits) {
@@ -142,10 +148,16 @@ void Reporter::meet(limiter::LimitRef ref, Instant now, const membership::Owners
     base.admitted = counts->admitted - (long_past ? before : std::max(counts->admitted, before));
     base.offered = counts->offered - (long_past ? before : std::max(counts->offered, before));
     base.open_time = counts->open_time;
-    SyncedLimit* limit = begin(ref, key, *identity, base, now, owners);
-    if (limit != nullptr && can_be(*limit, *rumour)) {
-        for (OwnerView& view : limit->views) {
-            view.rumour(limit->parameters, *rumour, limit->own, now);
+    if (SyncedLimit* limit = begin(ref, key, *identity, base, now, owners)) {
+        believe(*limit, *rumour, now);
+    }
+}
+
+/// A limit that has just been met begins with what others tell of it.
+void Reporter::believe(SyncedLimit& limit, const HotEntry& rumour, Instant now) {
+    if (can_be(limit, rumour)) {
+        for (OwnerView& view : limit.views) {
+            view.rumour(limit.parameters, rumour, limit.own, now);
         }
     }
 }

@@ -186,6 +186,7 @@ class Reporter {
     void remove(std::uint32_t slot, Instant now);
     void sweep(Instant now);
     [[nodiscard]] static bool can_be(const SyncedLimit& limit, const HotEntry& entry);
+    static void believe(SyncedLimit& limit, const HotEntry& rumour, Instant now);
     [[nodiscard]] Instant earliest() const;
     const SyncSettings& settings_;
     limiter::Limiter& limiter_;

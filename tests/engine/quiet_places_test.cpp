@@ -147,7 +147,9 @@ TEST_CASE("an origin tells of each limit by the place that its owner gave to tha
     const auto places = places_of_runs(fleet);
     CHECK(places.size() >= 10);  // the other limits are the origin's own as their first owner
     CHECK(places.size() < 40);
-    fleet.run(30s);
+    fleet.run(14s);
+    use_all();  // what is not used for half a minute is forgotten
+    fleet.run(16s);
     fleet.told.clear();
     use_all();
     fleet.run(3s);

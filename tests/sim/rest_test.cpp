@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -214,6 +215,165 @@ TEST_CASE("what is admitted right before a goodbye is known to those who remain"
             CHECK(let_through >= kLimit - 1);
             CHECK(let_through <= kLimit);
         }
+    }
+}
+
+/// A fleet of four with a limit of 400 a day, of which each has used twenty and forgotten them a
+/// minute later, and what it has let through.
+struct Forgetful {
+    Forgetful() { plan.seconds = 160; }
+    void begin(World& world) {
+        for (std::uint32_t i = 0; i < world.size(); ++i) {
+            offer_some(world, 1 + 0.5 * i, i, 20, 0.01, let_through);
+        }
+        world.at(60, [this](World& w) {
+            CHECK(let_through == 80);
+            for (std::uint32_t i = 0; i < w.size(); ++i) {
+                CHECK(w.sidecar(i).engine().statistics().quiet_synced_limits == 0);
+            }
+        });
+    }
+    WorldPlan plan = plan_of_slow_limits(4, 1, 400, std::chrono::hours(24));
+    int let_through = 0;
+};
+
+/// What it lets through in all when one of them ends, and another one is offered all the rest.
+double let_through_after(std::uint32_t ends, bool killed) {
+    Forgetful fleet;
+    World world(fleet.plan);
+    fleet.begin(world);
+    world.at(62, [&](World& w) {
+        if (killed) {
+            w.kill(ends);
+        } else {
+            w.say_goodbye(ends);
+        }
+    });
+    offer_some(world, 70, (ends + 1) % 4, 600, 0.005, fleet.let_through);
+    REQUIRE(world.run(kMeeting));
+    return fleet.let_through;
+}
+
+TEST_CASE("of a limit that its origins have forgotten, its first owner hands the sum over") {
+    for (std::uint32_t ends = 0; ends < 4; ++ends) {
+        CAPTURE(ends);
+        CHECK(let_through_after(ends, false) == plus_minus(400, 2));
+    }
+}
+
+TEST_CASE("of a limit that its origins have forgotten, a killed owner costs what they forgot") {
+    double most = 0;
+    for (std::uint32_t ends = 0; ends < 4; ++ends) {
+        const double let_through = let_through_after(ends, true);
+        CAPTURE(ends);
+        CHECK(let_through >= 398);
+        CHECK(let_through <= 400 + 80 + 2);
+        most = std::max(most, let_through);
+    }
+    CHECK(most > 450);  // of the one that was its first owner
+}
+
+TEST_CASE("an owner that was cut off counts what its origins had forgotten once") {
+    for (const double used_again : {110.0, 140.0}) {
+        for (std::uint32_t cut = 0; cut < 4; ++cut) {
+            CAPTURE(used_again);
+            CAPTURE(cut);
+            Forgetful fleet;
+            World world(fleet.plan);
+            fleet.begin(world);
+            world.at(62, [&](World& w) {
+                std::vector<bool> side(w.size());
+                side[cut] = true;
+                w.cut(side, 20, false);
+            });
+            for (std::uint32_t i = 0; i < world.size(); ++i) {
+                if (i != cut) {
+                    offer_some(world, 76, i, 1, 0, fleet.let_through);
+                }
+            }
+            offer_some(world, used_again, (cut + 1) % 4, 600, 0.005, fleet.let_through);
+            REQUIRE(world.run(kMeeting));
+            CHECK(fleet.let_through == plus_minus(400, 4));
+        }
+    }
+}
+
+TEST_CASE("what is used while an owner is cut off is counted once") {
+    for (std::uint32_t cut = 0; cut < 4; ++cut) {
+        CAPTURE(cut);
+        WorldPlan plan = plan_of_slow_limits(4, 1, 400, std::chrono::hours(24));
+        plan.seconds = 160;
+        World world(plan);
+        int let_through = 0;
+        for (std::uint32_t i = 0; i < world.size(); ++i) {
+            offer_some(world, 1 + 0.5 * i, i, 5, 0.01, let_through);
+        }
+        world.at(10, [&](World& w) {
+            std::vector<bool> side(w.size());
+            side[cut] = true;
+            w.cut(side, 20, false);
+        });
+        offer_some(world, 15, (cut + 1) % 4, 100, 0.01, let_through);
+        offer_some(world, 140, (cut + 2) % 4, 600, 0.005, let_through);
+        REQUIRE(world.run(kMeeting));
+        CHECK(let_through >= 385);
+        CHECK(let_through <= 402);
+    }
+}
+
+/// What a fleet of four lets through of 3,600 an hour, of which one has used and forgotten 200,
+/// when two others use it up and more, and the first is offered so many again.
+int let_through_when_back(int offered) {
+    WorldPlan plan = plan_of_slow_limits(4, 1, 3600, std::chrono::hours(1));
+    plan.seconds = 500;
+    World world(plan);
+    int let_through = 0;
+    offer_some(world, 1, 0, 200, 0.004, let_through);
+    world.at(57,
+             [](World& w) { CHECK(w.sidecar(0).engine().statistics().quiet_synced_limits == 0); });
+    for (const std::uint32_t i : {1U, 2U}) {
+        offer_some(world, 58, i, 2000, 0.004, let_through);
+        offer_some(world, 68, i, 4000, 0.1, let_through);
+    }
+    offer_some(world, 68, 0, offered, 1, let_through);
+    REQUIRE(world.run(kMeeting));
+    return let_through;
+}
+
+TEST_CASE("a limit that returns where others refuse it already is not counted twice") {
+    const int without = let_through_when_back(0);
+    // One drains in each of the 467 s from the first to the last.
+    CHECK(without > 3600 + 467 - 60);
+    CHECK(without <= 3600 + 467);
+    CHECK(let_through_when_back(3) == plus_minus(without, 10));
+}
+
+TEST_CASE("an origin that has forgotten a limit hears at once what others have used of it") {
+    WorldPlan plan = plan_of_slow_limits(4, 1, 400, std::chrono::hours(24));
+    plan.seconds = 80;
+    World world(plan);
+    int before = 0;
+    int back = 0;
+    offer_some(world, 1, 0, 10, 0.01, before);
+    world.at(60,
+             [](World& w) { CHECK(w.sidecar(0).engine().statistics().quiet_synced_limits == 0); });
+    SUBCASE("where it is used up") {
+        offer_some(world, 62, 1, 200, 0.01, before);
+        offer_some(world, 62, 2, 300, 0.01, before);
+        offer_some(world, 70, 0, 40, 0.025, back);
+        REQUIRE(world.run(kMeeting));
+        CHECK(before == plus_minus(400, 4));
+        CHECK(back <= 2);
+    }
+    SUBCASE("where little is left") {
+        offer_some(world, 62, 1, 170, 0.01, before);
+        offer_some(world, 62, 2, 200, 0.01, before);
+        offer_some(world, 70, 0, 100, 0.002, back);
+        REQUIRE(world.run(kMeeting));
+        CHECK(before == 380);
+        // It is a tick and a way there and back until it knows: 20 ms or so, ten requests.
+        CHECK(back >= 19);
+        CHECK(back <= 20 + 15);
     }
 }
 

@@ -85,5 +85,36 @@ TEST_CASE("however often slots come and go, the queue is small and right") {
     }
 }
 
+TEST_CASE("what is moved to another slot is due there when it was") {
+    DueQueue queue;
+    queue.add(9, kStart + 2s);
+    queue.add(1, kStart + 1s);
+    queue.move(9, 4);
+    queue.move(7, 5);  // nothing is due for it
+    queue.remove(1);
+    queue.move(4, 1);
+    CHECK(take_all(queue, kStart + 1s).empty());
+    CHECK(take_all(queue, kStart + 1h) == std::vector<std::uint32_t>{1});
+}
+
+TEST_CASE("a queue that was large gives its memory back when there are fewer slots") {
+    constexpr std::uint32_t kSlots = 100'000;
+    DueQueue queue;
+    for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
+        queue.add(slot, kStart + 1ms * static_cast<int>(slot));
+    }
+    CHECK(queue.memory() >= kSlots * 24);
+    for (std::uint32_t slots = kSlots; slots > 10; --slots) {
+        queue.shrink(slots);
+    }
+    CHECK(queue.memory() <= 300'000);
+    CHECK(queue.size() <= 20 + DueQueue::kSpare);
+    queue.shrink(kSlots);  // there are not more of them by that
+    queue.shrink(3);
+    CHECK(take_all(queue, kStart + 1h) == std::vector<std::uint32_t>{0, 1, 2});
+    queue.add(kSlots, kStart);
+    CHECK(take_all(queue, kStart) == std::vector<std::uint32_t>{kSlots});
+}
+
 }  // namespace
 }  // namespace weir::sync

@@ -235,7 +235,7 @@ TEST_CASE_FIXTURE(Fixture, "an origin without room tells of the limit's rate onl
     CHECK(tell(kOther, entry(60, 60)));
     QuietEntry stuck = entry(10, 10);
     stuck.no_room = true;
-    QuietSums sums(settings, statistics);
+    QuietSums sums(settings, statistics, Random(3));
     CHECK(sums.receive_beside(3, stuck, now) == 10);
     stuck.limit_rate = stuck.low = 0;  // confirmed, so it is left out
     stuck.admitted = 12;
@@ -247,7 +247,7 @@ TEST_CASE_FIXTURE(Fixture, "an origin without room tells of the limit's rate onl
 }
 
 TEST_CASE_FIXTURE(Fixture, "what was heard of an awake limit is not added when it is quiet again") {
-    QuietSums sums(settings, statistics);
+    QuietSums sums(settings, statistics, Random(3));
     QuietEntry asleep = entry(500, 10);
     REQUIRE(sums.note_asleep(3, asleep, now) != nullptr);
     asleep.admitted = 540;

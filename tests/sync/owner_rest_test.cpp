@@ -170,7 +170,7 @@ TEST_CASE_FIXTURE(Fixture, "the number of a member that is forgotten leaves limi
     tell(kOrigin, 7, 8);
     tell(kOther, 7, 1);
     pass(5s);
-    owner.forget({silence.number(member(kOrigin), now)});
+    owner.forget({silence.number(member(kOrigin), now)}, now);
     CHECK(owner.find(key(7))->cells.size() == 1);
 }
 

@@ -8,83 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "definitions/quota.h"
-
-#include "sim/quota_set.h"
-#include "sync/owned_fixture.h"
+#include "sync/quiet_fixture.h"
 
 namespace weir::sync {
 namespace {
 
-using definitions::test::quota;
+using test::kPlace;
 using test::member;
+using test::quota;
+using Origin = test::QuietOrigin;
 
-LimitKey key_of(std::string_view name) {
-    return {quota_hash(name), 0, static_cast<std::uint8_t>(limiter::Unit::requests), 1000};
-}
-
-/// Owners have everything at the same place here.
-constexpr std::uint32_t kPlace = 77;
-/// An origin among four members, one of which owns everything.
-struct Origin : QuietSink {
-    void send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) override {
-        sent.emplace_back(owner, entry);
-        if (answers) {
-            quiet.acknowledge(said(entry), now);
-        }
-    }
-    [[nodiscard]] QuietSaid said(const QuietEntry& entry) const {
-        return {entry.key, entry.run, place, entry.admitted, entry.limit_rate, entry.low};
-    }
-    Origin() {
-        owners.recompute(std::vector<membership::OwnerCandidate>{{member(0), {}}});
-        quiet.set_members(4, now);
-        pass(10ms);  // the limiter counts from the first look on
-    }
-    void define(std::string name, double rate) {
-        REQUIRE(sim::put_quota(limiter, quota(std::move(name), rate), now).empty());
-    }
-    /// A limit of 12 in a day, which drains for a day.
-    void define_slow(std::string name) {
-        limiter::QuotaDefinition slow = quota(std::move(name), 12);
-        slow.limits[0].period = 24h;
-        REQUIRE(sim::put_quota(limiter, slow, now).empty());
-    }
-    void use(std::string_view name, int times = 1) {
-        const auto leaf = limiter.find(thread, name, now);
-        for (int i = 0; i < times; ++i) {
-            REQUIRE(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge).admitted);
-        }
-        limiter.quiescent(thread);
-    }
-    void pass(Duration time) {
-        for (const Instant end = now + time; now < end;) {
-            now += 10ms;
-            limiter.drain_active([&](limiter::LimitRef ref) {
-                if (quiet.touch(ref, now)) {
-                    return;
-                }
-                const auto identity = limiter.identity(ref);
-                REQUIRE(identity);
-                met += quiet.meet(ref, key_of(identity->quota), identity->parameters, now) ? 1 : 0;
-            });
-            quiet.tick(owners, now, *this, stuck);
-        }
-    }
-
-    Instant now{1h};
-    limiter::Limiter limiter{{.seed = 5}};
-    limiter::ThreadContext& thread = limiter.register_thread(6);
-    SyncSettings settings;
-    SyncStatistics statistics;
-    membership::Owners owners;
-    std::vector<std::pair<gossip::MemberId, QuietEntry>> sent;
-    std::vector<LimitKey> stuck;
-    bool answers = true;
-    std::uint32_t place = kPlace;
-    int met = 0;
-    QuietLimits quiet{settings, limiter, Random(7), statistics};
-};
+LimitKey key_of(std::string_view name) { return test::quiet_key(name); }
 
 TEST_CASE_FIXTURE(Origin, "first use is told within a quarter of the time that fills the limit") {
     define("q", 100);
@@ -396,80 +330,6 @@ TEST_CASE_FIXTURE(Origin,
     pass(130s);
     CHECK(sent.empty());
     CHECK(quiet.size() == 0);
-}
-
-TEST_CASE_FIXTURE(Origin, "a full table makes room for what is used by dropping what has drained") {
-    settings.maximum_quiet_limits = 8;
-    define("k/{key}", 100);
-    for (int i = 0; i < 8; ++i) {
-        use("k/" + std::to_string(i));
-    }
-    pass(10ms);
-    use("k/new");
-    pass(10ms);
-    CHECK(quiet.size() == 8);
-    CHECK(quiet.find(key_of("k/new")) == nullptr);  // all others are still counted
-    pass(1s);
-    use("k/new");
-    pass(10ms);
-    CHECK(quiet.find(key_of("k/new")) != nullptr);
-    CHECK(quiet.size() == 8);
-    CHECK(statistics.room_made == 1);
-}
-
-TEST_CASE_FIXTURE(Origin,
-                  "in a table that is full of slow limits, those that nobody uses make room") {
-    settings.maximum_quiet_limits = 8;
-    define_slow("k/{key}");
-    for (int i = 0; i < 8; ++i) {
-        use("k/" + std::to_string(i));
-    }
-    pass(30s);
-    use("k/new");
-    pass(10ms);
-    CHECK(quiet.find(key_of("k/new")) == nullptr);  // all others were used in the last minute
-    pass(40s);
-    sent.clear();
-    use("k/new");
-    pass(10ms);
-    REQUIRE(quiet.find(key_of("k/new")) != nullptr);
-    CHECK(quiet.size() == 8);
-    CHECK(statistics.room_made == 1);
-    // The one that went is told of with its new weight only: the owner knows the rest.
-    int gone = 0;
-    while (gone < 8 && quiet.find(key_of("k/" + std::to_string(gone))) != nullptr) {
-        ++gone;
-    }
-    REQUIRE(gone < 8);
-    use("k/" + std::to_string(gone));
-    pass(2s);
-    const QuietLimit* again = quiet.find(key_of("k/" + std::to_string(gone)));
-    REQUIRE(again != nullptr);
-    CHECK(again->share.admitted == 1);
-    CHECK(again->share.own > 1);  // a new first owner is told all of it
-}
-
-TEST_CASE_FIXTURE(Origin,
-                  "what the owner of a limit does not know is told before the limit makes room") {
-    settings.maximum_quiet_limits = 1;
-    define_slow("k/{key}");
-    use("k/a");
-    pass(2s);
-    use("k/a");  // nothing is due for it
-    pass(90s);
-    REQUIRE(sent.size() >= 1);
-    CHECK(sent.back().second.admitted == 1);
-    sent.clear();
-    use("k/b");
-    pass(10ms);
-    CHECK(quiet.find(key_of("k/b")) == nullptr);
-    REQUIRE(sent.size() == 1);
-    CHECK(sent[0].second.key == key_of("k/a"));
-    CHECK(sent[0].second.admitted == 2);
-    use("k/b");
-    pass(10ms);
-    CHECK(quiet.find(key_of("k/b")) != nullptr);
-    CHECK(quiet.find(key_of("k/a")) == nullptr);
 }
 
 TEST_CASE_FIXTURE(Origin, "an origin that only asks is told of, too") {

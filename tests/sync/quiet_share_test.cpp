@@ -42,7 +42,11 @@ void check_bound(bool owner_is_lost) {
     Instant now{1h};
     Bucket central{0, now};
     QuietSum sum;
-    sum.at = now;
+    Instant advanced = now;
+    const auto advance_sum = [&] {
+        sum.advance(rate, 0, to_seconds(now - advanced));
+        advanced = now;
+    };
     std::vector<QuietShare> origins(static_cast<std::size_t>(sidecars));
     std::vector<double> known(origins.size());  // by the owner
     for (QuietShare& origin : origins) {
@@ -60,7 +64,7 @@ void check_bound(bool owner_is_lost) {
         origin.add(weight);
         central.level = std::max(0.0, central.level + weight);
         if (what % 3 == 0) {  // told, and perhaps not confirmed
-            sum.advance(rate, 0, now);
+            advance_sum();
             const double increase = std::max(0.0, origin.admitted - known[index]);
             sum.sum += std::min(increase, origin.untold);
             known[index] = origin.admitted;
@@ -76,7 +80,7 @@ void check_bound(bool owner_is_lost) {
                 known[i] = 0;
             }
         }
-        sum.advance(rate, 0, now);
+        advance_sum();
         double bound = sum.sum;
         for (QuietShare& each : origins) {
             each.advance(rate, shares, now);
