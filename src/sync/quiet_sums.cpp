@@ -213,7 +213,8 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
     told->sum.sum += std::min(increase, entry.untold);
     told->sum.full += std::min(increase, entry.untold_full);
     // What was told before to a former owner may have come over a long time, and have drained.
-    const double counted = known || returned ? increase : std::max(entry.fresh, entry.untold_full);
+    const double counted =
+        known ? increase : std::min(increase, std::max(entry.fresh, entry.untold_full));
     told->sum.reckoned = std::max(0.0, told->sum.reckoned + counted - cell->expected);
     // What was confirmed by another first owner is in what that hands over. Only what is fresh is
     // not.

@@ -112,6 +112,22 @@ TEST_CASE_FIXTURE(Sums, "a first owner that is it again does not count what anot
     CHECK(level() == plus_minus(75, 0.01));
 }
 
+TEST_CASE_FIXTURE(Sums, "of what another owner was told of a returned limit only the rest counts") {
+    rate = 10;
+    tell(kOrigin, 40, 40);
+    now += 60s;
+    // The origin has forgotten the limit, and then told another first owner of six a second.
+    QuietEntry again;
+    again.key = key;
+    again.run = 10;
+    again.admitted = again.untold = 245;
+    again.untold_full = again.fresh = 6;
+    again.limit_rate = rate;
+    again.low = 1000;
+    REQUIRE(sums.receive(kOrigin, again, now) != nullptr);
+    CHECK(level() == plus_minus(6, 0.01));
+}
+
 TEST_CASE_FIXTURE(Sums, "a place names the limit for those that told of it there, in that run") {
     tell(kOrigin, 40, 5);
     const std::uint32_t place = sums.find(key)->place;
