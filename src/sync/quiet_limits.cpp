@@ -24,9 +24,10 @@ constexpr std::size_t kLookedAtForPlace = 16;
 constexpr double kLongestQuietRun = 1125899906842624.0;
 constexpr Duration kHalfMinute = std::chrono::seconds(30);
 
-/// Not 0. The next limit with the same records has another one, because their generations grow by
-/// two. A later one may have the same, or one whose instance begins with another record: then what
-/// it had admitted before it was met is not told.
+/// A number from 1 to 255 that tells a limit from others that have its record later. The next one
+/// has another number if its instance begins with the same record, because the generation of a
+/// record grows by two; of all others one in 255 has the same. Such a limit is taken for the
+/// forgotten one, and what it admitted before meet() is not told.
 std::uint8_t tag_of(const limiter::LimitRef& ref) {
     return static_cast<std::uint8_t>(1 +
                                      (std::uint64_t{ref.instance} * 7 + ref.generation / 2) % 255);

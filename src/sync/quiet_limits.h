@@ -126,7 +126,7 @@ class QuietLimits {
 
     [[nodiscard]] const QuietLimit* find(const LimitKey& key) const;
     [[nodiscard]] std::size_t size() const { return slots_.size(); }
-    /// The bytes that this table has from the system, of which some may not be in use.
+    /// The bytes that this table has from the system, of which some may not be in use. For tests.
     [[nodiscard]] std::size_t memory() const;
     [[nodiscard]] double shares() const { return shares_among(members_); }
 
@@ -171,7 +171,8 @@ class QuietLimits {
         return limit.share.untold <= 0 ||
                (limit.known && limit.share.admitted <= limit.share.acknowledged);
     }
-    /// Nor has it too much, of weight that was given back.
+    /// Whether nothing is lost when the limit is forgotten: the owner knows all of it, and counts
+    /// nothing that was given back.
     [[nodiscard]] static bool may_be_dismissed(const QuietLimit& limit) {
         return all_told(limit) && limit.share.excess <= 0;
     }

@@ -300,7 +300,7 @@ void QuietLimits::tell_all(const membership::Owners& owners, Instant now, QuietS
         if (const auto counts = limiter_.take_unviewed(limit.ref, now)) {
             count(limit, *counts, now);
         }
-        // It had another slot then.
+        // Of a limit that had another slot when it was told of a moment ago.
         const bool just_told =
             limit.no_room && limit.sent_at == now && limit.sent == limit.share.admitted;
         if (!just_told && !all_told(limit)) {

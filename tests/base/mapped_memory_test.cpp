@@ -6,7 +6,6 @@
 #include <fstream>
 #include <memory>
 #include <numeric>
-#include <string>
 
 namespace weir {
 namespace {

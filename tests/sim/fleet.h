@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "definitions/quota.h"
 #include "sim/world.h"
@@ -49,6 +50,13 @@ inline void keep_awake(WorldPlan& plan, double seconds) {
             limit.low = limiter::BurstSpec{limiter::BurstSpec::Kind::seconds, seconds};
         }
     }
+}
+
+/// For so many seconds nobody hears this sidecar, nor does it hear anybody.
+inline void cut_off(World& world, std::uint32_t sidecar, double seconds) {
+    std::vector<bool> side(world.size());
+    side[sidecar] = true;
+    world.cut(side, seconds, false);
 }
 
 inline double admitted(const World& world, double from, double to) {

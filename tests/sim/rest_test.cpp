@@ -281,11 +281,7 @@ TEST_CASE("an owner that was cut off counts what its origins had forgotten once"
             Forgetful fleet;
             World world(fleet.plan);
             fleet.begin(world);
-            world.at(62, [&](World& w) {
-                std::vector<bool> side(w.size());
-                side[cut] = true;
-                w.cut(side, 20, false);
-            });
+            world.at(62, [cut](World& w) { cut_off(w, cut, 20); });
             for (std::uint32_t i = 0; i < world.size(); ++i) {
                 if (i != cut) {
                     offer_some(world, 76, i, 1, 0, fleet.let_through);
@@ -308,11 +304,7 @@ TEST_CASE("what is used while an owner is cut off is counted once") {
         for (std::uint32_t i = 0; i < world.size(); ++i) {
             offer_some(world, 1 + 0.5 * i, i, 5, 0.01, let_through);
         }
-        world.at(10, [&](World& w) {
-            std::vector<bool> side(w.size());
-            side[cut] = true;
-            w.cut(side, 20, false);
-        });
+        world.at(10, [cut](World& w) { cut_off(w, cut, 20); });
         offer_some(world, 15, (cut + 1) % 4, 100, 0.01, let_through);
         offer_some(world, 140, (cut + 2) % 4, 600, 0.005, let_through);
         REQUIRE(world.run(kMeeting));

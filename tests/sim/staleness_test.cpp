@@ -56,9 +56,7 @@ std::vector<std::uint32_t> all_of(std::uint32_t sidecars) {
 /// Nobody hears anybody.
 void cut_all(World& world, double seconds) {
     for (std::uint32_t i = 0; i < world.size(); ++i) {
-        std::vector<bool> side(world.size(), false);
-        side[i] = true;
-        world.cut(side, seconds, false);
+        cut_off(world, i, seconds);
     }
 }
 
@@ -111,11 +109,7 @@ TEST_CASE("one of three, or of ten, is cut off: it shows there, and at the owner
                                  .seed = seed}));
             Seen alone, rest, after;
             const std::uint32_t victim = sidecars - 1;
-            world.at(kEvent, [victim](World& w) {
-                std::vector<bool> side(w.size(), false);
-                side[victim] = true;
-                w.cut(side, kCut, false);
-            });
+            world.at(kEvent, [victim](World& w) { cut_off(w, victim, kCut); });
             watch(world, kEvent + kFires, kEvent + kCut, {victim}, alone);
             for (double at = kEvent + kFires; at < kEvent + kCut; at += 0.05) {
                 world.at(at, [&](World& w) {

@@ -14,6 +14,7 @@
 
 #include "definitions/quota.h"
 #include "sim/quota_set.h"
+#include "sync/limiter_fixture.h"
 #include "sync/reporter.h"
 
 namespace weir::sync::test {
@@ -51,7 +52,7 @@ struct Meanwhile final : WeightLedger {
 };
 
 /// An origin whose quotas are edited and used, and which tells its owners so.
-struct Origin : DeltaSink, QuietSink {
+struct Origin : LimiterFixture, DeltaSink, QuietSink {
     void send_delta(const gossip::MemberId&, const DeltaEntry& entry) override {
         deltas.push_back(entry);
         --room;
@@ -68,11 +69,6 @@ struct Origin : DeltaSink, QuietSink {
     void edit(const limiter::QuotaDefinition& definition) {
         REQUIRE(sim::put_quota(limiter, definition, now).empty());
     }
-    void use(std::string_view name) {
-        const auto leaf = limiter.find(thread, name, now);
-        REQUIRE(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge).admitted);
-        limiter.quiescent(thread);
-    }
     void tick() {
         now += 10ms;
         reporter.adopt_touched(now, owners, hot);
@@ -87,12 +83,6 @@ struct Origin : DeltaSink, QuietSink {
         reporter.wake_quiet(key_of(name, period), 0, 0, now, owners);
     }
 
-    Instant now{1h};
-    limiter::Limiter limiter{{.seed = 5}};
-    limiter::ThreadContext& thread = limiter.register_thread(6);
-    SyncSettings settings;
-    SyncStatistics statistics;
-    membership::Owners owners;
     HotTable hot{10};
     Side side;
     std::vector<DeltaEntry> deltas;

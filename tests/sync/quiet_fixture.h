@@ -12,6 +12,7 @@
 
 #include "definitions/quota.h"
 #include "sim/quota_set.h"
+#include "sync/limiter_fixture.h"
 #include "sync/owned_fixture.h"
 #include "sync/quiet_limits.h"
 
@@ -26,7 +27,7 @@ inline LimitKey quiet_key(std::string_view name) {
 /// Owners have everything at the same place here.
 inline constexpr std::uint32_t kPlace = 77;
 /// An origin among four members, one of which owns everything.
-struct QuietOrigin : QuietSink {
+struct QuietOrigin : LimiterFixture, QuietSink {
     void send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) override {
         sent.emplace_back(owner, entry);
         if (answers) {
@@ -50,13 +51,6 @@ struct QuietOrigin : QuietSink {
         slow.limits[0].period = 24h;
         REQUIRE(sim::put_quota(limiter, slow, now).empty());
     }
-    void use(std::string_view name, int times = 1) {
-        const auto leaf = limiter.find(thread, name, now);
-        for (int i = 0; i < times; ++i) {
-            REQUIRE(limiter.check(thread, leaf, {}, now, limiter::CheckMode::charge).admitted);
-        }
-        limiter.quiescent(thread);
-    }
     void pass(Duration time, Duration step = 10ms) {
         for (const Instant end = now + time; now < end;) {
             now += step;
@@ -73,12 +67,6 @@ struct QuietOrigin : QuietSink {
         }
     }
 
-    Instant now{1h};
-    limiter::Limiter limiter{{.seed = 5}};
-    limiter::ThreadContext& thread = limiter.register_thread(6);
-    SyncSettings settings;
-    SyncStatistics statistics;
-    membership::Owners owners;
     std::vector<std::pair<gossip::MemberId, QuietEntry>> sent;
     std::vector<LimitKey> stuck;
     bool answers = true;

@@ -154,14 +154,28 @@ TEST_CASE_FIXTURE(Origin, "what is forgotten time and again does not add up") {
     CHECK(sent[0].second.untold_full == doctest::Approx(1).epsilon(0.01));
 }
 
+/// Uses the limit and leaves it to the test to say so to the quiet limits.
+limiter::LimitRef used(Origin& origin, std::string_view name, int times = 1) {
+    origin.use(name, times);
+    limiter::LimitRef ref;
+    origin.limiter.drain_active([&](limiter::LimitRef active) { ref = active; });
+    REQUIRE(origin.limiter.identity(ref));
+    return ref;
+}
+
+/// When all limits are forgotten whose owner knows of them, this slow one takes the only place.
+void fill_when_forgotten(Origin& origin, std::string_view name) {
+    origin.settings.maximum_quiet_limits = 1;
+    origin.pass(60s);
+    REQUIRE(origin.quiet.size() == 0);
+    origin.use(name, 7);  // of 100: too many to be forgotten
+    origin.pass(10ms);
+}
+
 TEST_CASE_FIXTURE(Origin, "what a full table has no room for is told when it has") {
-    settings.maximum_quiet_limits = 1;
     define_slow("k/{key}", 100);
     use("k/a", 6);
-    pass(60s);
-    REQUIRE(quiet.size() == 0);  // it is forgotten, and its owner knows of the six
-    use("k/b", 7);               // too many to be forgotten, and used a moment ago
-    pass(10ms);
+    fill_when_forgotten(*this, "k/b");
     use("k/a", 2);
     pass(10ms);
     CHECK(quiet.find(key_of("k/a")) == nullptr);
@@ -181,14 +195,10 @@ TEST_CASE_FIXTURE(Origin, "what a full table has no room for is told when it has
 }
 
 TEST_CASE_FIXTURE(Origin, "what has drained before a full table has room is not told") {
-    settings.maximum_quiet_limits = 1;
     define("k", 100);
     define_slow("s/{key}", 100);
     use("k");
-    pass(60s);
-    REQUIRE(quiet.size() == 0);
-    use("s/a", 7);
-    pass(10ms);
+    fill_when_forgotten(*this, "s/a");
     for (int second = 0; second < 5; ++second) {
         use("k", 50);
         pass(1s);
@@ -204,10 +214,7 @@ TEST_CASE_FIXTURE(Origin, "what has drained before a full table has room is not 
 
 TEST_CASE_FIXTURE(Origin, "what a new first owner does not know is not forgotten") {
     define_slow("q", 100);
-    use("q", 3);
-    limiter::LimitRef ref;
-    limiter.drain_active([&](limiter::LimitRef active) { ref = active; });
-    REQUIRE(limiter.identity(ref));
+    const limiter::LimitRef ref = used(*this, "q", 3);
     REQUIRE(limiter.take_unviewed(ref, now)->admitted == 3);
     // As after a time awake: all of its level is known to its owners, and nothing was admitted.
     quiet.fall_quiet(ref, key_of("q"), limiter.identity(ref)->parameters, now);
@@ -223,18 +230,6 @@ TEST_CASE_FIXTURE(Origin, "what a new first owner does not know is not forgotten
     answers = true;
     pass(90s);
     CHECK(quiet.size() == 0);
-}
-
-/// Uses the limit once and leaves it to the test to say so to the quiet limits.
-limiter::LimitRef used_once(Origin& origin, std::string_view name) {
-    const auto leaf = origin.limiter.find(origin.thread, name, origin.now);
-    REQUIRE(origin.limiter.check(origin.thread, leaf, {}, origin.now, limiter::CheckMode::charge)
-                .admitted);
-    origin.limiter.quiescent(origin.thread);
-    limiter::LimitRef ref;
-    origin.limiter.drain_active([&](limiter::LimitRef active) { ref = active; });
-    REQUIRE(origin.limiter.identity(ref));
-    return ref;
 }
 
 /// Lets the limiter drop the only instance there is, so that the next one has its record.
@@ -264,7 +259,7 @@ TEST_CASE_FIXTURE(Origin, "another limit with the record of a forgotten one is n
     REQUIRE(quiet.size() == 0);
     let_go(*this, "k/a");
     // What is admitted before the engine has looked at it for the first time is told, too.
-    const limiter::LimitRef ref = used_once(*this, "k/b");
+    const limiter::LimitRef ref = used(*this, "k/b");
     REQUIRE(ref.record == of_first.record);
     REQUIRE(ref != of_first);
     REQUIRE(limiter.take_unviewed(ref, now)->admitted == 1);
@@ -279,7 +274,7 @@ TEST_CASE_FIXTURE(Origin, "a limit whose record has another one by now leaves th
     const limiter::LimitRef of_first = quiet.find(key_of("k/a"))->ref;
     let_go(*this, "k/a");
     REQUIRE(quiet.find(key_of("k/a")) != nullptr);  // nothing has looked at it since
-    const limiter::LimitRef ref = used_once(*this, "k/b");
+    const limiter::LimitRef ref = used(*this, "k/b");
     REQUIRE(ref.record == of_first.record);
     CHECK_FALSE(quiet.touch(ref, now));
     REQUIRE(meet(*this, ref, "k/b"));
@@ -300,7 +295,7 @@ TEST_CASE_FIXTURE(Origin, "a limit whose record has another one by now leaves wh
     pass(2s);
     const limiter::LimitRef of_first = quiet.find(key_of("k/a"))->ref;
     let_go(*this, "k/a");
-    const limiter::LimitRef ref = used_once(*this, "k/b");
+    const limiter::LimitRef ref = used(*this, "k/b");
     REQUIRE(ref.record == of_first.record);
     REQUIRE(meet(*this, ref, "k/b"));
     pass(55s);
