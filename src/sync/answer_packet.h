@@ -18,7 +18,7 @@ class AnswerPacket {
                  std::uint64_t& dropped);
 
     /// To be called before the owner receives this entry.
-    void expect(const DeltaEntry& entry) { said_ = said_in(entry); }
+    void expect(const SaidCounts& said) { said_ = said; }
     /// Adds the total if it answers the expected entry. False if it does not.
     [[nodiscard]] bool add(const gossip::MemberId& to, const TotalEntry& entry);
     /// To be called after the owner has received the entry, whether it answered or not.

@@ -136,7 +136,8 @@ bool CounterExchange::is_at_work() const {
     const bool counts = allowance_origin_.size() + allowance_owner_.size() > 0 ||
                         window_origin_.size() + window_owner_.size() > 0;
     return counts || reporter_.awake() > 0 || reporter_.touched_at() == now_ ||
-           owner_.awake() > 0 || quiet_answers_.size() > 0 || kept_levels_.waiting() > 0;
+           owner_.awake() > 0 || quiet_answers_.size() > 0 || delta_answers_.size() > 0 ||
+           kept_levels_.waiting() > 0;
 }
 
 /// The members that can be asked for their parts.

@@ -1,24 +1,15 @@
 #include "sync/counter_exchange.h"
 
 #include <algorithm>
-#include <array>
-#include <type_traits>
 #include <utility>
 
 #include "base/assert.h"
-#include "base/records.h"
 #include "limiter/limiter.h"
 
 namespace weir::sync {
 namespace {
 
 constexpr std::uint64_t kHintsEvery = 25;  // ticks
-/// The shares of the budget's burst that are left for what is more urgent: answers, which end what
-/// is said again and again, and before them nothing; then what has leapt.
-constexpr double kForAnswers = 0.2;
-constexpr double kForUrgent = 0.5;
-/// On leaving, so much is left for quiet limits, windows and hand-overs, which come after deltas.
-constexpr double kForHandOvers = 0.5;
 /// Of hot limits in a ping: half of the 64 that are known; the other half is in the next.
 constexpr std::size_t kHintBytes = 500;
 constexpr Duration kLoadEvery = std::chrono::seconds(1);
@@ -54,8 +45,15 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
       kept_levels_(limiter, owner_),
       hot_(settings.hot_limits),
       delta_messages_(transport, counters_.dropped_entries),
-      quiet_messages_(transport, counters_.dropped_entries, WaitingAnswers::kWait),
-      quiet_answers_(transport, counters_.dropped_entries) {
+      quiet_messages_(transport, counters_.dropped_entries, kQuietAnswerMayWait),
+      quiet_answers_(kQuietAnswerMayWait, kQuietAnswers,
+                     [this](const gossip::MemberId& to, const QuietAnswer& answer) {
+                         send_quiet_answer(to, answer);
+                     }),
+      delta_answers_(kAnswerMayWait, kDeltaAnswers,
+                     [this](const gossip::MemberId& to, const Unanswered& message) {
+                         answer_later(to, message);
+                     }) {
     window_owner_.watch(lost_owners_);
 }
 
@@ -85,8 +83,13 @@ void CounterExchange::blame(const gossip::MemberId& member, Instant now) {
 
 void CounterExchange::answered(const gossip::MemberId& member, Instant now) {
     now_ = now;
+    if (!std::exchange(answered_at_once_, false)) {
+        return;  // the answer waits, and so does what waits for it
+    }
     owner_.publish_deferred(silence_.number(member, now), now, *this);
-    quiet_answers_.send_due(now, [&](const gossip::MemberId& to) { return to == member; });
+    const auto to_it = [&](const gossip::MemberId& to) { return to == member; };
+    delta_answers_.send_due(now, to_it);
+    quiet_answers_.send_due(now, to_it);
 }
 
 bool CounterExchange::nobody_there(const gossip::MemberId& member, Instant now) {
@@ -157,14 +160,6 @@ void CounterExchange::report() {
     send_messages();
 }
 
-void CounterExchange::send_messages() {
-    quiet_answers_.send_due(now_, [this](const gossip::MemberId& to) {
-        return leaving_ || delta_messages_.is_filling(to) || quiet_messages_.is_filling(to);
-    });
-    delta_messages_.send_all(now_);
-    quiet_messages_.send_all(now_);
-}
-
 void CounterExchange::begin_leaving(Instant now) {
     now_ = now;
     leaving_ = true;
@@ -202,6 +197,7 @@ void CounterExchange::lose(const gossip::MemberId& member) {
     delta_messages_.forget(member);
     quiet_messages_.forget(member);
     quiet_answers_.forget(member);
+    delta_answers_.forget(member);
     fair_.forget(member);
     lost_.push_back(silence_.number(member, now_));
 }
@@ -225,6 +221,7 @@ void CounterExchange::follow(const membership::MembershipEvent& event) {
             delta_messages_.clear();  // answers to our former incarnation do not come
             quiet_messages_.clear();
             quiet_answers_.clear();
+            delta_answers_.clear();
             silence_.gone(self_, now_);  // our former incarnation
             lost_.push_back(self_number_);
             self_ = event.member;
@@ -332,136 +329,6 @@ bool CounterExchange::resolve(const LimitKey& key, std::string& name,
         isolation = limiter_.isolation_of(name);
     }
     return found.has_value();
-}
-
-template <class Entry>
-void CounterExchange::send_entry(const gossip::MemberId& to, gossip::MessageType type,
-                                 const Entry& entry) {
-    std::array<std::byte, gossip::kMaximumPayload> buffer;
-    ByteWriter writer(buffer);
-    write_empty_head(writer);
-    if constexpr (std::is_same_v<Entry, LimitKey>) {
-        encode_question(writer, entry);
-    } else {
-        encode(writer, entry);
-    }
-    if (!writer.ok() || !transport_.send(to, type, writer.written())) {
-        ++counters_.dropped_entries;
-    }
-}
-
-void CounterExchange::send_delta(const gossip::MemberId& owner, const DeltaEntry& entry) {
-    if (owner == self_) {
-        owner_.receive(self_, self_number_, entry, now_, *this);
-        return;
-    }
-    std::array<std::byte, kMaximumEntrySize> buffer;
-    ByteWriter writer(buffer);
-    encode(writer, entry);
-    WEIR_ASSERT(writer.ok() && entry.run != 0);
-    delta_messages_.add(owner, writer.written(), said_in(entry), now_);
-}
-
-/// Whether the budget has room for what may wait, or for what may not. When this member leaves
-/// there is no later: what finds no room then is lost anyway.
-bool CounterExchange::has_budget(bool urgent) const {
-    return leaving_ || room_left() > (urgent ? kForAnswers : kForUrgent);
-}
-
-double CounterExchange::room_left() const {  // the messages that are being filled count
-    const std::size_t filling = delta_messages_.filling() + quiet_messages_.filling();
-    return transport_.counter_room(filling, now_);
-}
-
-bool CounterExchange::has_room_for_delta(const gossip::MemberId& owner, bool urgent) {
-    return owner == self_ ||
-           (leaving_ ? room_left() > kForHandOvers
-                     : has_budget(urgent) && delta_messages_.has_room(owner, now_));
-}
-
-Duration CounterExchange::delta_answer_wait(const gossip::MemberId& owner) {
-    return delta_messages_.answer_wait(owner);
-}
-
-bool CounterExchange::has_room_for_quiet(const gossip::MemberId& owner, bool urgent) {
-    return owner == self_ || (has_budget(urgent) && quiet_messages_.has_room(owner, now_));
-}
-
-Duration CounterExchange::quiet_answer_wait(const gossip::MemberId& owner) {
-    return quiet_messages_.answer_wait(owner);
-}
-
-bool CounterExchange::has_room_to_publish(bool urgent) { return has_budget(urgent); }
-
-void CounterExchange::send_quiet(const gossip::MemberId& owner, const QuietEntry& entry) {
-    if (owner != self_) {
-        std::array<std::byte, kMaximumEntrySize> buffer;
-        ByteWriter writer(buffer);
-        encode(writer, entry);
-        WEIR_ASSERT(writer.ok() && entry.run != 0);
-        quiet_messages_.add(owner, writer.written(), said_in(entry), now_);
-    } else if (owner_.receive_quiet(self_, self_number_, entry, now_, *this).taken_in) {
-        quiet_.acknowledge(said_in(entry), now_);
-    }
-}
-
-void CounterExchange::send_order(const gossip::MemberId& to, const QuietOrder& order) {
-    if (to == self_) {
-        take_order(order, self_);
-    } else {
-        send_entry(to, gossip::MessageType::quiet_order, order);
-    }
-}
-
-void CounterExchange::send_total(const gossip::MemberId& to, const TotalEntry& entry) {
-    ++counters_.totals_sent;
-    WEIR_ASSERT(entry.life != 0);
-    if (to == self_) {
-        reporter_.receive(self_, entry, now_);
-    } else if (answering_ == nullptr || !answering_->add(to, entry)) {
-        send_entry(to, gossip::MessageType::total, entry);
-    }
-}
-
-void CounterExchange::send_handover(const gossip::MemberId& to, const HandoverEntry& entry) {
-    if (to != self_) {
-        send_entry(to, gossip::MessageType::handover, entry);
-    }
-}
-
-void CounterExchange::send_name(const gossip::MemberId& to, const NameEntry& entry) {
-    send_entry(to, gossip::MessageType::name_tell, entry);
-}
-
-void CounterExchange::ask_name(const gossip::MemberId& to, const LimitKey& key) {
-    if (to != self_) {
-        send_entry(to, gossip::MessageType::name_ask, key);
-    }
-}
-
-void CounterExchange::ask_owner(const gossip::MemberId& to, std::uint16_t shards) {
-    std::array<std::byte, 2> buffer;
-    ByteWriter writer(buffer);
-    writer.u16(shards);
-    if (!transport_.send(to, gossip::MessageType::owner_ask, writer.written())) {
-        ++counters_.dropped_entries;
-    }
-}
-
-void CounterExchange::send_children(const gossip::MemberId& to, bool answers,
-                                    const ChildPart& part) {
-    if (to == self_) {
-        fair_.receive_totals(part, now_);
-        return;
-    }
-    std::array<std::byte, gossip::kMaximumPayload> buffer;
-    ByteWriter writer(buffer);
-    encode(writer, part);
-    const auto type =
-        answers ? gossip::MessageType::child_totals : gossip::MessageType::child_rates;
-    if (!has_budget(false) || !writer.ok() || !transport_.send(to, type, writer.written())) {
-        ++counters_.dropped_entries;
-    }
 }
 
 void CounterExchange::renew_hints() {

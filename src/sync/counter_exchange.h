@@ -75,7 +75,8 @@ class CounterExchange final : public DeltaSink,
     /// it, which engine::PeerReport shows.
     void blame(const gossip::MemberId& member, Instant now);
     /// To be called when a datagram in which this member sent deltas has been received as a whole.
-    /// Sends the publications to this member that waited to share a datagram with the answer.
+    /// If one of them was answered at once, everything goes to this member that has waited to share
+    /// a datagram: publications, and answers that may wait.
     void answered(const gossip::MemberId& member, Instant now);
     /// Takes a host's answer that no process listens at the member's address, which can be forged.
     /// When the result is true, the caller has to ping the member.
@@ -143,6 +144,7 @@ class CounterExchange final : public DeltaSink,
     // DeltaSink and the other sinks, for the parts below.
     [[nodiscard]] bool has_room_for_delta(const gossip::MemberId& owner, bool urgent) override;
     [[nodiscard]] Duration delta_answer_wait(const gossip::MemberId& owner) override;
+    [[nodiscard]] bool answer_goes_to(const gossip::MemberId& owner) override;
     [[nodiscard]] bool has_room_for_quiet(const gossip::MemberId& owner, bool urgent) override;
     [[nodiscard]] Duration quiet_answer_wait(const gossip::MemberId& owner) override;
     [[nodiscard]] bool has_room_to_publish(bool urgent) override;
@@ -164,11 +166,22 @@ class CounterExchange final : public DeltaSink,
   private:
     using DeltaMessages = TaggedMessages<SaidCounts, gossip::MessageType::delta>;
     using QuietMessages = TaggedMessages<QuietSaid, gossip::MessageType::quiet>;
+    /// A delta message that is not answered yet: what each of its entries said, but for those that
+    /// were refused.
+    struct Unanswered {
+        std::uint16_t tag = 0;
+        std::vector<std::optional<SaidCounts>> said;
+    };
+    /// So many confirmations of quiet messages to one member go at once.
+    static constexpr std::ptrdiff_t kQuietAnswers = 4;
+    static constexpr std::ptrdiff_t kDeltaAnswers = 8;
 
     // In counter_receiver.cpp: messages that arrive.
     [[nodiscard]] bool receive_entry(const membership::Received& message, ByteReader& reader,
                                      MemberNumber sender);
     void receive_deltas(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
+    void answer_later(const gossip::MemberId& to, const Unanswered& message);
+    void send_quiet_answer(const gossip::MemberId& to, const QuietAnswer& answer);
     void receive_answers(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void receive_quiet(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void receive_quiet_answer(ByteReader& reader, const gossip::MemberId& from);
@@ -261,7 +274,9 @@ class CounterExchange final : public DeltaSink,
     HotTable hot_;
     DeltaMessages delta_messages_;
     QuietMessages quiet_messages_;
-    WaitingAnswers quiet_answers_;
+    WaitingAnswers<QuietAnswer> quiet_answers_;
+    WaitingAnswers<Unanswered> delta_answers_;
+    bool answered_at_once_ = false;      // a delta message of the datagram that is being received
     std::vector<LimitKey> has_to_wake_;  // only used within report()
     AnswerPacket* answering_ = nullptr;  // answers the deltas being received; else null
     gossip::MemberId self_;

@@ -134,66 +134,6 @@ void CounterExchange::refuse_leap(MemberNumber sender) {
     silence_.refused(sender);
 }
 
-void CounterExchange::receive_deltas(ByteReader& reader, const gossip::MemberId& from,
-                                     MemberNumber sender) {
-    const std::uint16_t tag = read_delta_head(reader);
-    if (!reader.ok()) {
-        return;
-    }
-    AnswerPacket answer(transport_, from, tag, counters_.dropped_entries);
-    while (reader.remaining() > 0) {
-        const DeltaEntry entry = decode_delta(reader);
-        if (!reader.ok()) {
-            break;
-        }
-        ++counters_.deltas_received;
-        answer.expect(entry);
-        if (!skips(entry.key, from)) {
-            WEIR_ASSERT(answering_ == nullptr);
-            answering_ = &answer;
-            owner_.receive(from, sender, entry, now_, *this);
-            answering_ = nullptr;
-        }
-        answer.next();
-    }
-    if (!silence_.is_gone(sender)) {
-        answer.send();  // who has said goodbye waits for no answer
-    }
-}
-
-void CounterExchange::receive_answers(ByteReader& reader, const gossip::MemberId& from,
-                                      MemberNumber sender) {
-    const auto [tag, first] = read_answer_head(reader);
-    if (!reader.ok()) {
-        return;
-    }
-    const std::vector<SaidCounts>* known = delta_messages_.answered(from, tag, now_);
-    if (known == nullptr || first >= known->size()) {
-        ++counters_.refused_unknown;
-        reader.bytes(reader.remaining());
-        return;
-    }
-    WEIR_ASSERT(first < known->size());
-    // Copied: what is taken in may make us send.
-    const std::vector<SaidCounts> said(known->begin() + static_cast<std::ptrdiff_t>(first),
-                                       known->end());
-    for (const SaidCounts& each : said) {
-        if (reader.remaining() == 0) {
-            return;  // the rest comes in another message
-        }
-        const auto entry = decode_answer(reader, each);
-        if (!reader.ok()) {
-            return;
-        }
-        if (entry) {
-            take_total(*entry, from, sender);
-        }
-    }
-    if (reader.remaining() > 0) {
-        reader.fail();
-    }
-}
-
 void CounterExchange::receive_quiet(ByteReader& reader, const gossip::MemberId& from,
                                     MemberNumber sender) {
     QuietAnswer answer;
@@ -217,6 +157,10 @@ void CounterExchange::receive_quiet(ByteReader& reader, const gossip::MemberId& 
     }
     if (!reader.ok() || silence_.is_gone(sender)) {
         return;  // who has said goodbye waits for no answer
+    }
+    if (!answer.left.empty()) {
+        send_quiet_answer(from, answer);  // it is told again, and by then all of it may be known
+        return;
     }
     quiet_answers_.add(from, std::move(answer), now_);
 }

@@ -32,6 +32,7 @@ constexpr std::uint8_t kHasHold = 128;
 // In deltas.
 constexpr std::uint8_t kHasRunAge = 16;
 constexpr std::uint8_t kHasLevel = 32;
+constexpr std::uint8_t kMayWait = 64;
 // In answers.
 constexpr std::uint8_t kAsSaid = 4;
 
@@ -108,7 +109,7 @@ void encode(ByteWriter& writer, const DeltaEntry& entry) {
     writer.u8(static_cast<std::uint8_t>(
         flag(entry.refunded > 0, kHasRefunded) | flag(entry.heaviest > 0, kHasHeaviest) |
         flag(typical, kHasTypical) | flag(entry.shedding, kShedding) | flag(young, kHasRunAge) |
-        flag(level, kHasLevel)));
+        flag(level, kHasLevel) | flag(entry.answer_may_wait, kMayWait)));
     write_identity(writer, entry.run);
     if (young) {
         write_duration(writer, entry.run_age);
@@ -142,6 +143,7 @@ DeltaEntry decode_delta(ByteReader& outer) {
     }
     const std::uint8_t flags = reader.u8();
     entry.shedding = (flags & kShedding) != 0;
+    entry.answer_may_wait = (flags & kMayWait) != 0;
     entry.run = read_identity(reader);
     entry.run_age = (flags & kHasRunAge) != 0 ? read_duration(reader) : kLongestAge;
     entry.admitted = read_count(reader);

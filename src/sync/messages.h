@@ -56,6 +56,12 @@ inline constexpr std::uint64_t kLongestPeriodMs =
 /// place, and each byte of them is in every delta and answer.
 inline constexpr std::uint32_t kLargestIdentity = 0xff'ffff;
 
+/// The answer to deltas that all say so may wait for so long for a datagram to the same member.
+inline constexpr Duration kAnswerMayWait = std::chrono::milliseconds(160);
+/// The same of the confirmations of quiet messages. Origins wait for as much longer before they
+/// tell again what has not grown.
+inline constexpr Duration kQuietAnswerMayWait = std::chrono::milliseconds(80);
+
 /// The counts of an origin since its run began, and the rate that it expects from now on.
 struct DeltaEntry {
     LimitKey key;
@@ -71,6 +77,7 @@ struct DeltaEntry {
     double heaviest = 0;  // W, the heaviest admitted weight not drained yet
     double typical = 1;   // the running mean of admitted weights
     bool shedding = false;
+    bool answer_may_wait = false;  // see kAnswerMayWait
     friend bool operator==(const DeltaEntry&, const DeltaEntry&) = default;
 };
 

@@ -156,20 +156,20 @@ void Owner::forget(const std::vector<MemberNumber>& members, Instant now) {
     });
 }
 
-void Owner::receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
+bool Owner::receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
                     Instant now, OwnerSink& sink) {
     if (!plausible(delta)) {
         ++statistics_.refused_values;
         silence_.refused(number);
-        return;
+        return false;
     }
     if (!shards_[membership::shard_of(delta.key.quota)].owned) {
         ++statistics_.refused_not_owner;
-        return;
+        return false;
     }
     OwnedLimit* limit = obtain(delta.key, now);
     if (limit == nullptr) {
-        return;
+        return false;
     }
     const bool asks = limit->parameters ? limit->parameters_told : true;
     if (asks && now - limit->asked_name >= (limit->parameters ? kAskToldAgain : kAskNameAgain)) {
@@ -197,6 +197,28 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
     }
     const Duration patience = crowded() ? settings_.publication_wait : Duration(kLookEvery * kTick);
     limit->urgent = limit->urgent || limit->is_urgent(settings_, patience);
+    const OwnedCell* const cell = limit->find(number);
+    if (cell != nullptr && cell->counts.net() != known) {
+        note_level(*limit);
+    }
+    if (!delta.answer_may_wait) {
+        answer(from, number, delta.key, now, sink);
+    }
+    if (outcome == DeltaOutcome::old) {
+        return true;  // it may have fallen quiet since
+    }
+    note_awake(delta.key, number, now, sink);
+    let_fall_quiet(from, *limits_.find(delta.key), counted, now, sink);
+    return true;
+}
+
+void Owner::answer(const gossip::MemberId& to, MemberNumber number, const LimitKey& key,
+                   Instant now, OwnerSink& sink) {
+    OwnedLimit* limit = limits_.find(key);
+    if (limit == nullptr || !shards_[membership::shard_of(key.quota)].owned) {
+        return;
+    }
+    limit->advance(now);
     if (!crowded()) {
         limit->note_answered();
     }
@@ -204,15 +226,7 @@ void Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
     if (cell != nullptr) {
         cell->deferred = false;
     }
-    if (cell != nullptr && cell->counts.net() != known) {
-        note_level(*limit);
-    }
-    sink.send_total(from, limit->total(settings_, cell, pacing_.tenths(), now));
-    if (outcome == DeltaOutcome::old) {
-        return;  // it may have fallen quiet since
-    }
-    note_awake(delta.key, number, now, sink);
-    let_fall_quiet(from, *limits_.find(delta.key), counted, now, sink);
+    sink.send_total(to, limit->total(settings_, cell, pacing_.tenths(), now));
 }
 
 /// A big share promises to be heard often: whoever claims one may not be silent for long. Last

@@ -17,6 +17,8 @@ constexpr int kIdlePollFactor = 2;
 /// Limits that are not hot tell an owner that they are there together with those who have to: below
 /// a half, since then all of one owner come to do so at one moment, once in a keep-alive.
 constexpr double kTogether = 0.4;
+/// So often at least an answer must not wait, so that the round trip is measured.
+constexpr Duration kMeasureEvery = std::chrono::seconds(10);
 /// An error so many times larger than is worth a delta cannot wait.
 constexpr double kUrgentFactor = 4;
 /// Of what may fill before anybody is refused: by so much all origins of a limit that is not hot
@@ -26,6 +28,12 @@ constexpr double kCalmShare = 0.6;
 constexpr double kFewRequests = 4;
 /// With room for fewer requests than this any level matters.
 constexpr double kSmallLimit = 10;
+
+/// Whether these counts, and a rate of none, are all that there is to tell.
+bool is_all(const OriginCounts& told, const OriginCounts& own) {
+    return own.offered == told.offered && own.net() == told.net() &&
+           told.rate <= kQuietRate * own.typical;
+}
 
 bool same_counts(const OriginCounts& counts, const TotalEntry& total) {
     return counts.admitted == total.admitted && counts.refunded == total.refunded &&
@@ -87,7 +95,29 @@ void OwnerView::reckon_moved_load(const SyncSettings& settings, const OriginCoun
 }
 
 Duration OwnerView::keep_alive(const SyncSettings& settings, double rate) const {
-    return keep_alive_of(settings, std::max(known_.rate, rate), bucket_.offered_rate, pace_);
+    const Duration usual =
+        keep_alive_of(settings, std::max(known_.rate, rate), bucket_.offered_rate, pace_);
+    return steady_ ? std::max(usual, settings.owners_keep_alive) : usual;
+}
+
+bool OwnerView::waits_patiently(const SyncSettings& settings, Instant now) const {
+    return !flights_.empty() && flights_.back().may_wait &&
+           now - flights_.front().at < kAnswerMayWait + settings.resend_after + round_trip_;
+}
+
+bool OwnerView::begin_telling(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                              Instant now, std::size_t told_limits) {
+    const bool lost = unanswered_ > 0 && !waits_patiently(settings, now);
+    // Who was not told for long cannot have missed anything.
+    const bool paused = sent_at_ && now - *sent_at_ > kIdlePollFactor * settings.keep_alive;
+    if (lost || paused || !settled_since_) {
+        settled_since_ = now;
+    }
+    // At a hard edge each request is news.
+    steady_ = pairing_ != Pairing::none && told_limits <= settings.few_limits && !limit.edge() &&
+              now - *settled_since_ >= settings.steady_after;
+    WEIR_ASSERT(!(lost && steady_));
+    return lost;
 }
 
 Duration OwnerView::resend_wait(const SyncSettings& settings, double rate) const {
@@ -100,10 +130,7 @@ Duration OwnerView::resend_wait(const SyncSettings& settings, double rate) const
     return std::max(once, std::min(keep_alive(settings, rate), once * factor));
 }
 
-bool OwnerView::quiet(const OriginCounts& own) const {
-    return own.offered == known_.offered && own.net() == known_.net() &&
-           known_.rate <= kQuietRate * own.typical;
-}
+bool OwnerView::quiet(const OriginCounts& own) const { return is_all(known_, own); }
 
 bool OwnerView::is_told(const OriginCounts& own, Instant now) const {
     const bool sent_now = sent_at_ == now && !flights_.empty();
@@ -119,30 +146,23 @@ bool OwnerView::may_rest(const SyncSettings& settings, Instant now) const {
     return filled_ && !held_ && others_rate() <= 0 && fresh(settings, now);
 }
 
-Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameters& limit,
-                     const OriginCounts& own, const Thresholds& thresholds, Instant now) const {
-    if (!sent_at_) {
-        return Need::must;
+OwnerView::Told OwnerView::told(const SyncSettings& settings, Instant now) const {
+    if (waits_patiently(settings, now)) {
+        return {flights_.back().counts, sent_at_};
     }
-    if (unanswered_ > 0 && now - *sent_at_ < resend_wait(settings, own.rate)) {
-        return Need::none;
-    }
-    if (quiet(own)) {
-        // Nothing to tell; but a level that matters must not go stale.
-        if (unanswered_ > 0) {
-            return Need::must;
-        }
-        const Duration age = now - std::max(heard_.value_or(*sent_at_), *sent_at_);
-        return matters(limit) && age >= kIdlePollFactor * keep_alive(settings, 0) ? Need::must
-                                                                                  : Need::none;
-    }
-    const double age = known_at_ ? to_seconds(now - *known_at_) : kLongestPrediction;
-    const double predicted = known_.rate * (own.open_time - known_.open_time);
-    const double admitted_error = std::abs(own.net() - known_.net() - predicted);
+    return {known_, known_at_};
+}
+
+double OwnerView::news(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                       const OriginCounts& own, const Thresholds& thresholds, Instant now) const {
+    const auto [told, told_at] = this->told(settings, now);
+    const double age = told_at ? to_seconds(now - *told_at) : kLongestPrediction;
+    const double predicted = told.rate * (own.open_time - told.open_time);
+    const double admitted_error = std::abs(own.net() - told.net() - predicted);
     const double offered_error =
-        std::abs(own.offered - known_.offered - known_.rate * std::min(age, kLongestPrediction));
+        std::abs(own.offered - told.offered - told.rate * std::min(age, kLongestPrediction));
     const double noise = settings.offered_deviations *
-                             std::sqrt(own.typical * std::max(own.typical, known_.rate * age)) +
+                             std::sqrt(own.typical * std::max(own.typical, told.rate * age)) +
                          own.typical;
     // At a hard edge others reckon with each request that is told (limiter::reckoned_share()), and
     // what all origins of a calm limit may be off by together does not grow.
@@ -151,20 +171,40 @@ Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameter
         std::max(coarse * thresholds.admitted, std::min(noise, thresholds.calm));
     const double offered_bound =
         std::min(coarse * noise, std::max(coarse * thresholds.offered, thresholds.calm));
-    const Duration keep = keep_alive(settings, own.rate);
-    const double mention_seconds = to_seconds(mention_time(settings, keep, told_limits_));
-    const double ride_seconds = to_seconds(ride_along_time(settings, keep, told_limits_));
-    if (admitted_error > kUrgentFactor * admitted_bound ||
-        offered_error > kUrgentFactor * offered_bound) {
-        return Need::urgent;
-    }
-    if (admitted_error > admitted_bound || offered_error > offered_bound ||
-        age >= mention_seconds) {
+    WEIR_ASSERT(admitted_bound > 0 && offered_bound > 0);
+    return std::max(admitted_error / admitted_bound, offered_error / offered_bound);
+}
+
+Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                     const OriginCounts& own, const Thresholds& thresholds, Instant now) const {
+    if (!sent_at_) {
         return Need::must;
     }
-    const bool half_way = admitted_error > admitted_bound / 2 ||
-                          offered_error > offered_bound / 2 || age >= ride_seconds;
-    if (half_way) {
+    const bool unanswered = unanswered_ > 0 && !waits_patiently(settings, now);
+    if (unanswered && now - *sent_at_ < resend_wait(settings, own.rate)) {
+        return Need::none;
+    }
+    const auto [told, told_at] = this->told(settings, now);
+    if (is_all(told, own)) {
+        // Nothing to tell; but a level that matters must not go stale.
+        if (unanswered) {
+            return Need::must;
+        }
+        const Duration age = now - std::max(heard_.value_or(*sent_at_), *sent_at_);
+        return matters(limit) && age >= kIdlePollFactor * keep_alive(settings, 0) ? Need::must
+                                                                                  : Need::none;
+    }
+    const double age = told_at ? to_seconds(now - *told_at) : kLongestPrediction;
+    const Duration keep = keep_alive(settings, own.rate);
+    const double mention_seconds = to_seconds(mention_time(settings, keep, told_limits_));
+    const double error = news(settings, limit, own, thresholds, now);
+    if (error > kUrgentFactor) {
+        return Need::urgent;
+    }
+    if (error > 1 || age >= mention_seconds) {
+        return Need::must;
+    }
+    if (error > 0.5 || age >= ride_seconds(settings, keep)) {
         return Need::ride_along;
     }
     if (thresholds.calm > 0 && age >= mention_seconds * kTogether) {
@@ -173,7 +213,16 @@ Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameter
     return age >= to_seconds(keep) ? Need::presence : Need::none;
 }
 
-void OwnerView::sent(const OriginCounts& counts, Instant now, std::size_t told_limits) {
+/// When a delta goes with any packet. Of two owners that tell each other in turn the second one
+/// goes with its answer even sooner.
+double OwnerView::ride_seconds(const SyncSettings& settings, Duration keep) const {
+    const bool sooner = steady_ && pairing_ == Pairing::second;
+    return sooner ? kTogether * to_seconds(keep)
+                  : to_seconds(ride_along_time(settings, keep, told_limits_));
+}
+
+void OwnerView::sent(const OriginCounts& counts, Instant now, std::size_t told_limits,
+                     bool may_wait) {
     told_limits_ = static_cast<std::uint16_t>(std::min<std::size_t>(told_limits, 0xffff));
     if (flights_.size() == kMaximumFlights) {
         flights_.erase(flights_.begin());
@@ -181,7 +230,7 @@ void OwnerView::sent(const OriginCounts& counts, Instant now, std::size_t told_l
     if (resting_ && !asked_at_rest_) {
         asked_at_rest_ = now;
     }
-    flights_.push_back({counts, now});
+    flights_.push_back({counts, now, may_wait});
     ++unanswered_;
     WEIR_ASSERT(flights_.size() <= kMaximumFlights);
     sent_at_ = now;
@@ -259,8 +308,10 @@ void OwnerView::acknowledge(const TotalEntry& total, const OriginCounts& own, In
             continue;
         }
         known_ = flight.counts;
-        known_at_ = now;
-        note_round_trip(now - flight.at);
+        known_at_ = flight.may_wait ? flight.at : now;
+        if (!flight.may_wait) {
+            note_round_trip(now - flight.at, now);
+        }
         first_unacknowledged_.reset();
         if (own.net() > known_.net()) {
             first_unacknowledged_ = flight.at;
@@ -274,7 +325,12 @@ void OwnerView::acknowledge(const TotalEntry& total, const OriginCounts& own, In
     }
 }
 
-void OwnerView::note_round_trip(Duration measured) {
+bool OwnerView::lets_answers_wait(Instant now) const {
+    return steady_ && measured_at_ && now - *measured_at_ < kMeasureEvery;
+}
+
+void OwnerView::note_round_trip(Duration measured, Instant now) {
+    measured_at_ = now;
     measured = std::clamp(measured, Duration::zero(), Duration(1s));
     // What was sent again meanwhile is answered at once: the longest counts, for some answers.
     answered_after_ = std::max(measured, answered_after_ - answered_after_ / 8);
@@ -297,12 +353,16 @@ void OwnerView::begin_run(const OriginCounts& own, Instant run_began) {
     flights_.clear();
     unanswered_ = 0;
     sent_at_.reset();
+    settled_since_.reset();
+    steady_ = false;
     moved_rate_ = 0;
     net_seen_ = own.net();
 }
 
 void OwnerView::ask_anew() {
     sent_at_.reset();
+    settled_since_.reset();
+    steady_ = false;
     flights_.clear();
     unanswered_ = 0;
 }

@@ -57,15 +57,25 @@ struct Thresholds {
 /// How urgently a delta has to be sent. `none`: not at all. `presence`: only if the owner would
 /// else be told nothing for longer than the keep-alive; then one such delta is enough, whatever the
 /// limit. `together`: when deltas of other limits that are not hot are sent. `ride_along`: when any
-/// packet is sent to the owner. `must`: as soon as the interval between packets allows. `urgent`:
-/// without waiting for others to share the packet, because the load has leapt.
+/// packet is sent to the owner, or an answer that has waited. `must`: as soon as the interval
+/// between packets allows. `urgent`: without waiting for others to share the packet, because the
+/// load has leapt.
 enum class Need : std::uint8_t { none, presence, together, ride_along, must, urgent };
+
+/// Whether both this member and the owner of a view own the limit, and which of them goes first:
+/// the other one then tells as soon as its answer has to go.
+enum class Pairing : std::uint8_t { none, first, second };
 
 class OwnerView {
   public:
     explicit OwnerView(const gossip::MemberId& owner) : owner_(owner) {}
 
     [[nodiscard]] const gossip::MemberId& owner() const { return owner_; }
+    /// To be called whenever the owners of the limit have changed.
+    void pair(Pairing pairing) {
+        pairing_ = pairing;
+        steady_ = steady_ && pairing != Pairing::none;
+    }
 
     /// Reckons up to `now`. What this member admitted since the last call is known and is added
     /// exactly.
@@ -74,6 +84,10 @@ class OwnerView {
     [[nodiscard]] Need need(const SyncSettings& settings, const limiter::LimitParameters& limit,
                             const OriginCounts& own, const Thresholds& thresholds,
                             Instant now) const;
+    /// By how much the owner's reckoning is off, as a multiple of the error that is worth a delta.
+    [[nodiscard]] double news(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                              const OriginCounts& own, const Thresholds& thresholds,
+                              Instant now) const;
     /// Whether the owner is to be asked for the level although there is nothing to report.
     [[nodiscard]] bool matters(const limiter::LimitParameters& limit) const;
     /// Whether the view stays right when the owner is not asked any more: it is believed, and the
@@ -83,9 +97,20 @@ class OwnerView {
     /// later question stays unanswered, because the owner sends a publication when something
     /// changes.
     void rest() { resting_ = true; }
-    /// Remembers a delta that is being sent. `counts` must be quantised. `told_limits` is the
-    /// number of limits that the owner is told of.
-    void sent(const OriginCounts& counts, Instant now, std::size_t told_limits = 1);
+    /// To be called before a delta is put together. `told_limits` is the number of limits that the
+    /// owner is told of. True if the last one was lost, as far as one can know.
+    bool begin_telling(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                       Instant now, std::size_t told_limits = 1);
+    /// Whether this member and the owner, an owner as well, tell each other of the limit as seldom
+    /// as they may: for seconds nothing was lost between them.
+    [[nodiscard]] bool steady() const { return steady_; }
+    /// Whether the owner may hold its answer to the next delta back. Now and then it may not, so
+    /// that the round trip is known.
+    [[nodiscard]] bool lets_answers_wait(Instant now) const;
+    /// Remembers a delta that is being sent. `counts` must be quantised. `may_wait`: the owner may
+    /// hold its answer back, for kAnswerMayWait.
+    void sent(const OriginCounts& counts, Instant now, std::size_t told_limits = 1,
+              bool may_wait = false);
 
     /// Whether load of members that are silent has come here, if this owner is silent as well: what
     /// is offered here beyond the rate that it acknowledged counts as theirs no more. To be called
@@ -128,6 +153,9 @@ class OwnerView {
     /// When the owner was last told or asked; only if it was.
     [[nodiscard]] Instant asked_at() const { return *sent_at_; }
     [[nodiscard]] bool awaiting() const { return unanswered_ > 0; }
+    /// Whether an answer is missing only because the owner may hold it back. What was told counts
+    /// as known meanwhile.
+    [[nodiscard]] bool waits_patiently(const SyncSettings& settings, Instant now) const;
     [[nodiscard]] const ReckonedLimit& bucket() const { return bucket_; }
     /// The counts of this run that the owner last acknowledged in its present life.
     [[nodiscard]] const OriginCounts& acknowledged() const { return known_; }
@@ -158,9 +186,17 @@ class OwnerView {
     struct Flight {
         OriginCounts counts;
         Instant at;
+        bool may_wait;
     };
+    /// What the owner is taken to know, and since when.
+    struct Told {
+        const OriginCounts& counts;
+        std::optional<Instant> at;
+    };
+    [[nodiscard]] Told told(const SyncSettings& settings, Instant now) const;
     void acknowledge(const TotalEntry& total, const OriginCounts& own, Instant now);
-    void note_round_trip(Duration measured);
+    void note_round_trip(Duration measured, Instant now);
+    [[nodiscard]] double ride_seconds(const SyncSettings& settings, Duration keep) const;
     [[nodiscard]] Duration resend_wait(const SyncSettings& settings, double rate) const;
 
     gossip::MemberId owner_;
@@ -180,6 +216,10 @@ class OwnerView {
     bool resting_ = false;
     std::optional<Instant> asked_at_rest_;  // when the owner was first asked after the rest
     bool owner_sheds_ = false;
+    Pairing pairing_ = Pairing::none;
+    bool steady_ = false;
+    std::optional<Instant> settled_since_;  // since then nothing was lost
+    std::optional<Instant> measured_at_;    // the round trip
     std::optional<Instant> heard_;
     std::optional<Instant> sent_at_;
     std::optional<Instant> known_at_;

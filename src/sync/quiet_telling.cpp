@@ -137,7 +137,7 @@ bool QuietLimits::waits_for_answer(std::uint32_t slot, const membership::Owners&
 Duration QuietLimits::wait_for_answer(const QuietLimit& limit, const gossip::MemberId& owner,
                                       QuietSink& sink) {
     return std::max(wait_after(limit.tries),
-                    std::max(kSendAgain, sink.quiet_answer_wait(owner)) + WaitingAnswers::kWait);
+                    std::max(kSendAgain, sink.quiet_answer_wait(owner)) + kQuietAnswerMayWait);
 }
 
 bool QuietLimits::has_room(const QuietLimit& limit, bool urgent, const membership::Owners& owners,

@@ -190,7 +190,7 @@ SyncedLimit* Reporter::begin(limiter::LimitRef ref, const LimitKey& key,
     begin_run(limit, base, now);
     limit.own.open_time = base.open_time;
     limit.expect_since(previous_tick_);
-    limit.set_owners(owners.of(membership::shard_of(key.quota)));
+    limit.set_owners(owners.of(membership::shard_of(key.quota)), self_);
     if (ref.record >= by_record_.size()) {
         by_record_.resize(ref.record + std::size_t{1}, 0);
     }

@@ -44,6 +44,8 @@ class DeltaSink {
     [[nodiscard]] virtual Duration delta_answer_wait(const gossip::MemberId& /*owner*/) {
         return Duration::zero();
     }
+    /// Whether an answer that has waited goes to this owner now, so that a delta can ride along.
+    [[nodiscard]] virtual bool answer_goes_to(const gossip::MemberId& /*owner*/) { return false; }
 };
 
 class Reporter {
@@ -171,7 +173,8 @@ class Reporter {
     void leave_out_awaited(Instant now, DeltaSink& sink);
     [[nodiscard]] double priority(const Candidate& candidate, Instant now) const;
     void sort_by_priority(Instant now);
-    [[nodiscard]] std::vector<Opened> open_packets(Instant now);
+    [[nodiscard]] std::vector<Opened> open_packets(Instant now, DeltaSink& sink);
+    [[nodiscard]] bool opens(const Candidate& candidate, Instant now, DeltaSink& sink);
     void open_for_presence(std::vector<Opened>& all, Instant now) const;
     [[nodiscard]] static Opened* find_opened(std::vector<Opened>& all,
                                              const gossip::MemberId& owner) {

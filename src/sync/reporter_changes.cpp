@@ -20,7 +20,7 @@ void Reporter::shard_changed(membership::Shard shard, const membership::OwnerLis
         }
         SyncedLimit& limit = slots_[slot];
         const bool lately = now - limit.touched < settings_.user_memory;
-        if (!limit.set_owners(owners) || limit.awake) {
+        if (!limit.set_owners(owners, self_) || limit.awake) {
             continue;
         }
         if (lately) {

@@ -41,12 +41,12 @@ Duration Reporter::interval_of(std::size_t limits) const {
 }
 
 /// Who has not answered yet is not asked again sooner than its answers have taken lately; but never
-/// so late that it would take this origin for silent.
+/// so late that it would take this origin for silent. An answer that may wait holds nothing up.
 void Reporter::leave_out_awaited(Instant now, DeltaSink& sink) {
     std::erase_if(candidates_, [&](const Candidate& candidate) {
         const SyncedLimit& limit = slots_[candidate.slot];
         const OwnerView& view = limit.views[candidate.view];
-        if (view.owner() == self_ || !view.awaiting()) {
+        if (view.owner() == self_ || !view.awaiting() || view.waits_patiently(settings_, now)) {
             return false;
         }
         const Duration wait = std::min(sink.delta_answer_wait(view.owner()),
@@ -77,12 +77,20 @@ void Reporter::sort_by_priority(Instant now) {
         [](const Candidate& one, const Candidate& other) { return one.priority > other.priority; });
 }
 
+/// Whether a packet goes because of this delta, or shortly before its time because of an answer.
+bool Reporter::opens(const Candidate& candidate, Instant now, DeltaSink& sink) {
+    const OwnerView& view = slots_[candidate.slot].views[candidate.view];
+    const bool goes_along =
+        candidate.need == Need::ride_along && view.steady() && sink.answer_goes_to(view.owner());
+    return (candidate.need >= Need::must || goes_along) && may_send(candidate, now);
+}
+
 /// The owners to whom a packet goes in this tick, and the least need that rides along: what is
 /// half-way, or more where a limit that is not hot has opened it.
-std::vector<Reporter::Opened> Reporter::open_packets(Instant now) {
+std::vector<Reporter::Opened> Reporter::open_packets(Instant now, DeltaSink& sink) {
     std::vector<Opened> all;
     for (const Candidate& candidate : candidates_) {
-        if (candidate.need < Need::must || !may_send(candidate, now)) {
+        if (!opens(candidate, now, sink)) {
             continue;
         }
         const SyncedLimit& limit = slots_[candidate.slot];
@@ -140,7 +148,7 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
     if (std::exchange(put_off_, false)) {
         sort_by_priority(now);
     }
-    std::vector<Opened> opened = open_packets(now);
+    std::vector<Opened> opened = open_packets(now, sink);
     for (const Candidate& candidate : candidates_) {
         SyncedLimit& limit = slots_[candidate.slot];
         OwnerView& view = limit.views[candidate.view];
@@ -168,13 +176,18 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
 
 void Reporter::send(SyncedLimit& limit, OwnerView& view, std::size_t told_limits, Instant now,
                     DeltaSink& sink) {
-    if (view.awaiting()) {
+    if (view.begin_telling(settings_, limit.parameters, now, told_limits)) {
         ++statistics_.deltas_resent;
     }
     ++statistics_.deltas_sent;
-    const DeltaEntry entry = limit.delta(settings_, view, now);
+    // What is told only because its time has come brings nothing new from the owner either.
+    const double news =
+        view.news(settings_, limit.parameters, limit.own, limit.thresholds(settings_), now);
+    const bool may_wait = view.lets_answers_wait(now) && news <= 1;
+    DeltaEntry entry = limit.delta(settings_, view, now);
+    entry.answer_may_wait = may_wait;
     WEIR_ASSERT(entry.run != 0 && entry.run == limit.run);
-    view.sent(limit.own, now, told_limits);
+    view.sent(limit.own, now, told_limits, may_wait);
     sink.send_delta(view.owner(), entry);
 }
 

@@ -48,6 +48,12 @@ struct SyncSettings {
     /// to keep_alive_floor, so that the reporter's silence is noticed soon.
     Duration keep_alive = 1s;
     Duration keep_alive_floor = 200ms;
+    /// The keep-alive between two owners of a limit while nothing is lost between them, as long as
+    /// silence_floor allows. All origins tell both of their load, so that neither depends on the
+    /// other's totals. Their answers may wait for the next delta (kAnswerMayWait).
+    Duration owners_keep_alive = 320ms;
+    /// For so long nothing must have been lost before.
+    Duration steady_after = 5s;
     /// The longest keep-alive that a pacing owner may ask for.
     Duration keep_alive_limit = 3s;
     /// The largest pace that an owner may ask for, in tenths by which keep-alive and error budget

@@ -15,7 +15,7 @@ namespace weir::sync {
 struct SyncStatistics {
     std::uint64_t deltas_sent = 0;
     std::uint64_t deltas_received = 0;
-    std::uint64_t deltas_resent = 0;
+    std::uint64_t deltas_resent = 0;   // after one that was not answered in time
     std::uint64_t deltas_put_off = 0;  // they were due, and there was no room to send them
     std::uint64_t totals_sent = 0;
     std::uint64_t totals_received = 0;

@@ -129,7 +129,8 @@ void SyncedLimit::lost(const gossip::MemberId& owner) {
     }
 }
 
-bool SyncedLimit::set_owners(const membership::OwnerList& owners) {
+bool SyncedLimit::set_owners(const membership::OwnerList& owners, const gossip::MemberId& self) {
+    const bool own_it = std::find(owners.begin(), owners.end(), self) != owners.end();
     std::vector<OwnerView> next;
     next.reserve(owners.size());
     bool opened = false;
@@ -141,6 +142,9 @@ bool SyncedLimit::set_owners(const membership::OwnerList& owners) {
             next.emplace_back(owner);
             next.back().begin_run(own, run_began);
         }
+        const bool pair = own_it && owner != self;
+        const Pairing pairing = self < owner ? Pairing::first : Pairing::second;
+        next.back().pair(pair ? pairing : Pairing::none);
     }
     views = std::move(next);
     WEIR_ASSERT(views.size() == owners.size());

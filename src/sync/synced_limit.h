@@ -76,8 +76,8 @@ struct SyncedLimit {
     /// Says that counts read from now on have come since `then`.
     void expect_since(Instant then) { expected_since_ = then; }
     /// Keeps the views of owners that remain and adds views of new owners. True if there is a new
-    /// one.
-    bool set_owners(const membership::OwnerList& owners);
+    /// one. `self` is this member.
+    bool set_owners(const membership::OwnerList& owners, const gossip::MemberId& self);
     [[nodiscard]] OwnerView* view_of(const gossip::MemberId& owner);
     /// This owner has been taken for dead.
     void lost(const gossip::MemberId& owner);

@@ -61,8 +61,10 @@ class TaggedMessages {
     TaggedMessages(gossip::MessageSink& sink, std::uint64_t& dropped, Duration held_back = {})
         : sink_(sink), dropped_(dropped), held_back_(held_back) {}
 
-    /// `entry` is the encoded entry.
-    void add(const gossip::MemberId& to, ByteSpan entry, const Said& said, Instant now) {
+    /// `entry` is the encoded entry. `may_wait`: the receiver may hold the answer back if all
+    /// entries of the message allow it; then it says nothing about the time that answers take.
+    void add(const gossip::MemberId& to, ByteSpan entry, const Said& said, Instant now,
+             bool may_wait = false) {
         Line& line = lines_[to];
         if (line.open.size() + entry.size() > gossip::kMaximumPayload) {
             send(to, line, now);
@@ -72,11 +74,13 @@ class TaggedMessages {
             ByteWriter head(bytes);
             write_delta_head(head, line.next_tag);
             line.open.assign(head.written().begin(), head.written().end());
+            line.may_wait = true;
             filling_ += line.open.size() + gossip::kDatagramOverhead;
         }
         filling_ += entry.size();
         line.open.insert(line.open.end(), entry.begin(), entry.end());
         line.said.push_back(said);
+        line.may_wait = line.may_wait && may_wait;
         WEIR_ASSERT(line.open.size() <= gossip::kMaximumPayload);
     }
     /// The bytes of the messages that are being filled, each as a datagram of its own.
@@ -125,7 +129,9 @@ class TaggedMessages {
             return nullptr;
         }
         if (!std::exchange(message->answered, true)) {
-            line->second.time.note(without_delay(now - message->at));
+            if (!message->may_wait) {
+                line->second.time.note(without_delay(now - message->at));
+            }
             line->second.in_vain = 0;
         }
         return &message->said;
@@ -145,6 +151,7 @@ class TaggedMessages {
     struct TaggedMessage {
         std::uint16_t tag = 0;
         bool answered = false;
+        bool may_wait = false;
         Instant at{};
         std::vector<Said> said;
     };
@@ -152,6 +159,7 @@ class TaggedMessages {
         std::uint16_t next_tag = 0;
         std::vector<std::byte> open;  // payload of the message that is being filled
         std::vector<Said> said;
+        bool may_wait = false;           // of the message that is being filled
         std::deque<TaggedMessage> sent;  // oldest first
         AnswerTime time;
         std::size_t in_vain = 0;  // messages since the last answer
@@ -164,7 +172,8 @@ class TaggedMessages {
             const Duration longest = wait();
             return static_cast<std::size_t>(
                 std::count_if(sent.begin(), sent.end(), [&](const TaggedMessage& each) {
-                    return !each.answered && now - each.at < longest;
+                    const Duration held_back = each.may_wait ? kAnswerMayWait : Duration::zero();
+                    return !each.answered && now - each.at < longest + held_back;
                 }));
         }
     };
@@ -191,7 +200,8 @@ class TaggedMessages {
         if (line.sent.size() == kRemembered) {
             line.sent.pop_front();
         }
-        line.sent.push_back({line.next_tag++, false, now, std::exchange(line.said, {})});
+        line.sent.push_back(
+            {line.next_tag++, false, line.may_wait, now, std::exchange(line.said, {})});
         WEIR_ASSERT(line.sent.size() <= kRemembered);
         ++line.in_vain;
     }

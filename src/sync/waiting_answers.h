@@ -1,46 +1,42 @@
 #pragma once
-// Confirmations of quiet messages, each of which waits for a moment to share a datagram with what
-// is sent to the same member anyway. A member that sends many messages does not wait: its answers
-// fill a datagram by themselves. Belongs to the control thread; borrows the sink.
+// Answers each of which waits for a moment to share a datagram with what is sent to the same member
+// anyway. Belongs to the control thread; borrows what its `send` uses.
 //
 // Invariant: at most kMost answers wait; what comes beyond is sent at once.
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
 #include "base/instant.h"
-#include "gossip/wire.h"
-#include "sync/messages.h"
+#include "gossip/member_id.h"
 
 namespace weir::sync {
 
+template <class Answer>
 class WaitingAnswers {
   public:
-    /// For so long an answer waits. Origins wait for as much longer before they tell again what has
-    /// not grown.
-    static constexpr Duration kWait = std::chrono::milliseconds(80);
-    /// So many to one member go at once.
-    static constexpr std::ptrdiff_t kTogether = 4;
+    using Send = std::function<void(const gossip::MemberId& to, const Answer& answer)>;
     static constexpr std::size_t kMost = 256;
 
-    /// `dropped` counts the answers that the sink refused.
-    WaitingAnswers(gossip::MessageSink& sink, std::uint64_t& dropped)
-        : sink_(sink), dropped_(dropped) {}
+    /// An answer waits for at most `longest`, and only while fewer than `together` to the same
+    /// member do: so many fill a datagram by themselves.
+    WaitingAnswers(Duration longest, std::ptrdiff_t together, Send send)
+        : longest_(longest), together_(together), send_(std::move(send)) {}
 
     /// Sends the answer, now or later.
-    void add(const gossip::MemberId& to, QuietAnswer answer, Instant now) {
-        // What was not taken in is told again, and by then all of it may be known.
-        if (waiting_.size() >= kMost || !answer.left.empty()) {
-            send(to, answer);
+    void add(const gossip::MemberId& to, Answer answer, Instant now) {
+        if (waiting_.size() >= kMost) {
+            send_(to, answer);
             return;
         }
         waiting_.push_back({to, std::move(answer), now});
         WEIR_ASSERT(waiting_.size() <= kMost);
         const auto same = [&](const WaitingAnswer& each) { return each.to == to; };
-        if (std::count_if(waiting_.begin(), waiting_.end(), same) >= kTogether) {
+        if (std::count_if(waiting_.begin(), waiting_.end(), same) >= together_) {
             send_due(now, [&](const gossip::MemberId& each) { return each == to; });
         }
     }
@@ -49,11 +45,17 @@ class WaitingAnswers {
     template <class GoesTo>
     void send_due(Instant now, GoesTo goes_to) {
         std::erase_if(waiting_, [&](const WaitingAnswer& each) {
-            const bool due = now - each.since >= kWait || goes_to(each.to);
+            const bool due = now - each.since >= longest_ || goes_to(each.to);
             if (due) {
-                send(each.to, each.answer);
+                send_(each.to, each.answer);
             }
             return due;
+        });
+    }
+    /// Whether an answer to this member has waited for long enough.
+    [[nodiscard]] bool is_due(const gossip::MemberId& to, Instant now) const {
+        return std::any_of(waiting_.begin(), waiting_.end(), [&](const WaitingAnswer& each) {
+            return each.to == to && now - each.since >= longest_;
         });
     }
     /// The members are gone, or know this one under another incarnation: nothing is answered.
@@ -66,13 +68,13 @@ class WaitingAnswers {
   private:
     struct WaitingAnswer {
         gossip::MemberId to;
-        QuietAnswer answer;
+        Answer answer;
         Instant since{};
     };
-    void send(const gossip::MemberId& to, const QuietAnswer& answer);
 
-    gossip::MessageSink& sink_;
-    std::uint64_t& dropped_;
+    Duration longest_;
+    std::ptrdiff_t together_;
+    Send send_;
     std::vector<WaitingAnswer> waiting_;
 };
 

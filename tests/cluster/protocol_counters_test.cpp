@@ -54,11 +54,12 @@ DeltaEntry full_delta() {
     entry.heaviest = 12;
     entry.typical = 0.75;
     entry.shedding = true;
+    entry.answer_may_wait = true;
     return entry;
 }
 
 Fields full_delta_fields() {
-    return {{"limit", kOfAMinuteBytes},   {"1 flags", 1 + 2 + 4 + 8 + 16 + 32},
+    return {{"limit", kOfAMinuteBytes},   {"1 flags", 1 + 2 + 4 + 8 + 16 + 32 + 64},
             {"3 cell run", 0x010203},     {"ms run's age", 12'345},
             {"count admitted", 70.0},     {"count refunded", 2.5},
             {"count offered", 90.0},      {"f24 rate", 1.5},
@@ -119,7 +120,7 @@ TEST_CASE("an answer begins with the tag and the place of its first entry") {
         written([&](ByteWriter& writer) { encode_answer(writer, said_in(full_delta()), total); });
     constexpr std::size_t kEntries = 300;  // more than one message holds
     for (std::size_t i = 0; i < kEntries; ++i) {
-        answer.expect(full_delta());
+        answer.expect(sync::said_in(full_delta()));
         REQUIRE(answer.add(kMember, total));
         answer.next();
     }
@@ -182,8 +183,9 @@ TEST_CASE("a total is what the page says, with all that can be left out and with
                       {"cs keep-alive", 0}}) == "");
     CHECK(
         page().says("64 pace, 128 hold say that the field of this name is there; 8 shedding, 16 "
-                    "filled (in a total or answer) have no field. In a total 128 says that some "
-                    "origins are taken for cut off"));
+                    "filled (in a total or answer) have no field. In a delta 64 says that the "
+                    "answer may wait (see *Answers that wait*), in a total 128 that some origins "
+                    "are taken for cut off"));
 }
 
 TEST_CASE("an answer leaves out what the delta said, or says that there is none") {

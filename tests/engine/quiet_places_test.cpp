@@ -5,22 +5,17 @@
 
 #include <array>
 #include <map>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "engine_member.h"
-#include "gossip/wire.h"
-#include "sim/quota_set.h"
 #include "sync/messages.h"
+#include "two_members.h"
 
 namespace weir::engine {
 namespace {
 
 using namespace std::chrono_literals;
 using gossip::MessageType;
-using sync::LimitKey;
 using sync::QuietAnswer;
 using sync::QuietEntry;
 
@@ -29,36 +24,16 @@ struct QuietMessage {
     std::vector<QuietEntry> entries;
 };
 
-/// Two members, of which the second one uses limits. Without a key their datagrams can be read.
-class TwoMembers {
-  public:
-    TwoMembers() {
-        limiter::QuotaDefinition users;
-        users.name = "user/{id}";
-        users.limits = {{.amount = 1000, .period = 1h}};
-        for (std::uint32_t number = 0; number < 2; ++number) {
-            members_.push_back(std::make_unique<test::EngineMember>(number, false, now, 0));
-            REQUIRE(sim::put_quota(members_[number]->limiter, users, now).empty());
-            members_[number]->engine->start(now);
-        }
-        run(3s);
-    }
-    void use(const std::string& name) {
-        test::EngineMember& origin = *members_[1];
-        const auto leaf = origin.limiter.find(*origin.thread, "user/" + name, now);
-        REQUIRE(origin.limiter.check(*origin.thread, leaf, {}, now, limiter::CheckMode::charge)
-                    .admitted);
-        origin.limiter.quiescent(*origin.thread);
-    }
-    void run(Duration time) {
-        for (const Instant end = now + time; now < end; now += 10ms) {
-            for (std::size_t from = 0; from < 2; ++from) {
-                members_[from]->engine->set_wall_clock(Duration(1'700'000'000s));
-                members_[from]->engine->tick(now);
-                hand_over(from);
-            }
-        }
-    }
+limiter::QuotaDefinition users() {
+    limiter::QuotaDefinition definition;
+    definition.name = "user/{id}";
+    definition.limits = {{.amount = 1000, .period = 1h}};
+    return definition;
+}
+
+/// What two members say to each other of quiet limits.
+struct QuietPair : test::TwoMembers {
+    QuietPair() : TwoMembers(users()) { run(3s); }
     /// Gives the owner a message that the origin has not sent.
     void invent(const QuietMessage& message) {
         std::array<std::byte, gossip::kMaximumDatagram> bytes{};
@@ -67,58 +42,28 @@ class TwoMembers {
         for (const QuietEntry& entry : message.entries) {
             sync::encode(payload, entry);
         }
-        std::array<std::byte, gossip::kMaximumDatagram> datagram{};
-        ByteWriter writer(datagram);
-        writer.bytes(clear_header_);
-        gossip::Envelope envelope = of_origin_;
-        envelope.sequence = 1'000'000;
-        encode(writer, envelope);
-        gossip::write_message(writer, MessageType::quiet, payload.written());
-        members_[0]->engine->receive(writer.written(), members_[1]->address, now);
-        hand_over(0);
+        TwoMembers::invent(MessageType::quiet, payload.written());
+    }
+    void read(std::size_t from, const gossip::Message& message) override {
+        ByteReader payload(message.payload);
+        if (from == 1 && message.type == MessageType::quiet) {
+            QuietMessage quiet{sync::read_delta_head(payload), {}};
+            while (payload.remaining() > 0) {
+                quiet.entries.push_back(sync::decode_quiet(payload));
+            }
+            told.push_back(quiet);
+        } else if (from == 0 && message.type == MessageType::quiet_answer) {
+            answered.push_back(sync::decode_quiet_answer(payload));
+        }
+        CHECK(payload.ok());
     }
 
-    Instant now{1h};
     std::vector<QuietMessage> told;     // by the origin
     std::vector<QuietAnswer> answered;  // by the owner
-
-  private:
-    void hand_over(std::size_t from) {
-        for (const Outgoing& one : members_[from]->engine->take_outgoing()) {
-            read(from, one.bytes);
-            members_[1 - from]->engine->receive(one.bytes, members_[from]->address, now);
-            hand_over(1 - from);
-        }
-    }
-    void read(std::size_t from, ByteSpan datagram) {
-        ByteReader reader(datagram.subspan(gossip::kClearHeader));
-        const gossip::Envelope envelope = gossip::decode_envelope(reader);
-        if (from == 1 && envelope.receiver != 0) {
-            of_origin_ = envelope;
-            clear_header_.assign(datagram.begin(), datagram.begin() + gossip::kClearHeader);
-        }
-        while (const auto message = gossip::next_message(reader)) {
-            ByteReader payload(message->payload);
-            if (from == 1 && message->type == MessageType::quiet) {
-                QuietMessage quiet{sync::read_delta_head(payload), {}};
-                while (payload.remaining() > 0) {
-                    quiet.entries.push_back(sync::decode_quiet(payload));
-                }
-                told.push_back(quiet);
-            } else if (from == 0 && message->type == MessageType::quiet_answer) {
-                answered.push_back(sync::decode_quiet_answer(payload));
-            }
-            CHECK(payload.ok());
-        }
-    }
-
-    std::vector<std::unique_ptr<test::EngineMember>> members_;
-    std::vector<std::byte> clear_header_;
-    gossip::Envelope of_origin_;
 };
 
 /// The place that the owner gave to each run, as the answers have them in order.
-std::map<std::uint32_t, std::uint32_t> places_of_runs(const TwoMembers& fleet) {
+std::map<std::uint32_t, std::uint32_t> places_of_runs(const QuietPair& fleet) {
     std::map<std::uint32_t, std::uint32_t> places;
     for (const QuietMessage& message : fleet.told) {
         for (const QuietAnswer& answer : fleet.answered) {
@@ -136,10 +81,10 @@ std::map<std::uint32_t, std::uint32_t> places_of_runs(const TwoMembers& fleet) {
 }
 
 TEST_CASE("an origin tells of each limit by the place that its owner gave to that limit") {
-    TwoMembers fleet;
+    QuietPair fleet;
     const auto use_all = [&fleet] {
         for (int name = 0; name < 40; ++name) {
-            fleet.use(std::to_string(name));
+            fleet.use("user/" + std::to_string(name));
         }
     };
     use_all();
@@ -167,9 +112,9 @@ TEST_CASE("an origin tells of each limit by the place that its owner gave to tha
 
 TEST_CASE(
     "of a message with all kinds of entries those without a key have no place in the answer") {
-    TwoMembers fleet;
+    QuietPair fleet;
     for (int name = 0; name < 40; ++name) {
-        fleet.use(std::to_string(name));
+        fleet.use("user/" + std::to_string(name));
     }
     fleet.run(3s);
     REQUIRE_FALSE(fleet.told.empty());
@@ -187,7 +132,7 @@ TEST_CASE(
     impossible.fresh = impossible.untold + 1;
     fleet.answered.clear();
     fleet.invent({0x7777, {of_a_later_kind, placed, known, of_another_run, impossible}});
-    fleet.run(200ms);
+    fleet.run(40ms);  // what names an entry that was not taken in does not wait
     REQUIRE(fleet.answered.size() == 1);
     const QuietAnswer& answer = fleet.answered.front();
     CHECK(answer.tag == 0x7777);

@@ -238,7 +238,7 @@ TEST_CASE("a limit without load here, and one that wakes after a minute, are not
         plan.load.phases = {{0, 2 * kLimit}, {10, 0}, {80, kLimit}, {82, 0}};
         World world(plan);
         Seen idle, wakes, cut;
-        watch(world, 13, 80, all_of(3), idle);
+        watch(world, 14, 80, all_of(3), idle);  // until then a rate of 267/s counts as one
         watch(world, 80, 86, all_of(3), wakes);
         world.at(86, [](World& w) { cut_all(w, 30); });
         watch(world, 86, 100, all_of(3), cut);

@@ -84,14 +84,14 @@ TEST_CASE("the bytes of counter messages are those of the protocol") {
     DeltaEntry delta = some_delta();
     delta.key = key;
     CHECK(hex_of(delta) ==
-          "26010203040506070802e0d4033f000007dc0b81ca2604904e41480042c6000414428000402000");
+          "26010203040506070802e0d4037f000007dc0b81ca2604904e41480042c6000414428000402000");
     delta.key.period_ms = 1000;
     delta.run_age = std::chrono::hours(1);
     delta.admitted = 1234;
     delta.refunded = delta.believed_level = delta.heaviest = 0;
     delta.typical = 1;
     delta.shedding = false;
-    CHECK(hex_of(delta) == "1601020304050607088200000007a413904e4148000414");
+    CHECK(hex_of(delta) == "1601020304050607088240000007a413904e4148000414");
     TotalEntry total = some_total();
     total.key = key;
     total.held = true;

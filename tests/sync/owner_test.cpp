@@ -22,6 +22,7 @@ struct Fixture : OwnerSink {
     membership::Owners owners;
     Instant now{std::chrono::seconds(1000)};
     std::vector<std::pair<gossip::MemberId, LimitKey>> totals;
+    TotalEntry last;
     Owner owner{settings, silence, Random(3),
                 [](const LimitKey&, std::string& name, limiter::LimitParameters& parameters,
                    limiter::Isolation&) {
@@ -41,6 +42,7 @@ struct Fixture : OwnerSink {
     }
     void send_total(const gossip::MemberId& to, const TotalEntry& entry) override {
         totals.emplace_back(to, entry.key);
+        last = entry;
     }
     void send_handover(const gossip::MemberId&, const HandoverEntry&) override {}
     void send_order(const gossip::MemberId&, const QuietOrder&) override {}
@@ -48,7 +50,7 @@ struct Fixture : OwnerSink {
     void ask_owner(const gossip::MemberId&, std::uint16_t) override {}
 
     static LimitKey key(std::uint32_t limit) { return {limit, 0, 0, 1000}; }
-    void tell(std::uint32_t user, std::uint32_t limit, double admitted) {
+    bool tell(std::uint32_t user, std::uint32_t limit, double admitted, bool may_wait = false) {
         DeltaEntry entry;
         entry.key = key(limit);
         entry.run = 5;
@@ -56,7 +58,8 @@ struct Fixture : OwnerSink {
         entry.admitted = entry.offered = admitted;
         entry.rate = 37;
         entry.keep_alive = 1s;
-        owner.receive(member(user), silence.number(member(user), now), entry, now, *this);
+        entry.answer_may_wait = may_wait;
+        return owner.receive(member(user), silence.number(member(user), now), entry, now, *this);
     }
     /// Users 1 to 3 of so many limits, all of them hot; then what all reckon is off by a little.
     void make_hot(std::uint32_t limits) {
@@ -138,6 +141,38 @@ TEST_CASE_FIXTURE(Fixture, "nothing is paid to whoever is gone") {
     pass(400ms);
     CHECK(told(2) == 0);
     CHECK(told(1) >= 10);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an answer that may wait has the total of when it is sent") {
+    CHECK(tell(1, 7, 10));
+    REQUIRE(totals.size() == 1);
+    now += 100ms;
+    CHECK(tell(1, 7, 20, true));
+    CHECK(totals.size() == 1);
+    now += 50ms;
+    CHECK(tell(2, 7, 30));
+    REQUIRE(totals.size() == 2);
+    now += 50ms;
+    owner.answer(member(1), silence.number(member(1), now), key(7), now, *this);
+    REQUIRE(totals.size() == 3);
+    CHECK(totals.back() == std::pair(member(1), key(7)));
+    CHECK(last.admitted == 20);
+    CHECK(last.rate == 2 * 37);  // with what another origin has told since
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "what was refused, and what is owned or known no more, is not answered") {
+    owner.answer(member(1), silence.number(member(1), now), key(7), now, *this);
+    CHECK(totals.empty());
+    CHECK(tell(1, 7, 10, true));
+    CHECK_FALSE(tell(1, 7, -1, true));
+    membership::Owners others;
+    others.recompute(std::vector<membership::OwnerCandidate>{{member(9), {}}});
+    const membership::Shard shard = membership::shard_of(key(7).quota);
+    owner.shard_changed({shard, owners.of(shard), others.of(shard)}, now, *this);
+    CHECK_FALSE(tell(1, 7, 20, true));
+    owner.answer(member(1), silence.number(member(1), now), key(7), now, *this);
+    CHECK(totals.empty());
 }
 
 }  // namespace

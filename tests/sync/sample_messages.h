@@ -29,6 +29,7 @@ inline DeltaEntry some_delta() {
     entry.heaviest = 64;
     entry.typical = 2.5;
     entry.shedding = true;
+    entry.answer_may_wait = true;
     return entry;
 }
 

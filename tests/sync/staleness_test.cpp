@@ -146,7 +146,7 @@ struct OriginFixture {
 TEST_CASE_FIXTURE(
     OriginFixture,
     "the believed owner's word counts; when all are silent the youngest goes on ageing") {
-    limit.set_owners({member(1), member(2)});
+    limit.set_owners({member(1), member(2)}, member(kSelf));
     CHECK(age() == 0ms);
     hear(1, 50);
     now += 100ms;
@@ -167,7 +167,7 @@ TEST_CASE_FIXTURE(
 }
 
 TEST_CASE_FIXTURE(OriginFixture, "our own view says nothing of the others' silence") {
-    limit.set_owners({member(kSelf), member(1)});
+    limit.set_owners({member(kSelf), member(1)}, member(kSelf));
     hear(kSelf, 50);
     now += 300ms;
     CHECK(age() == 0ms);  // nobody else was ever heard
@@ -181,7 +181,7 @@ TEST_CASE_FIXTURE(OriginFixture, "our own view says nothing of the others' silen
 }
 
 TEST_CASE_FIXTURE(OriginFixture, "an owner that was given up for dead is missed for an hour") {
-    limit.set_owners({member(kSelf)});
+    limit.set_owners({member(kSelf)}, member(kSelf));
     now += 10s;
     CHECK(age() == 0ms);
     limit.last_word = now;
@@ -192,7 +192,7 @@ TEST_CASE_FIXTURE(OriginFixture, "an owner that was given up for dead is missed 
 }
 
 TEST_CASE_FIXTURE(OriginFixture, "a limit that slept was not told anything meanwhile") {
-    limit.set_owners({member(1)});
+    limit.set_owners({member(1)}, member(kSelf));
     hear(1, 50);
     now += 60s;
     CHECK(age() == 60s);
@@ -204,7 +204,7 @@ TEST_CASE_FIXTURE(OriginFixture, "a limit that slept was not told anything meanw
 
 TEST_CASE_FIXTURE(OriginFixture,
                   "an owner that was told all, and that no load is left, is not asked") {
-    limit.set_owners({member(1), member(2)});
+    limit.set_owners({member(1), member(2)}, member(kSelf));
     limit.own.offered = limit.own.admitted = 1;
     limit.own.rate = 3;  // of one request
     const Side side;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "sync/answer_packet.h"
-#include "sync/waiting_answers.h"
 
 namespace weir::sync {
 namespace {
@@ -196,19 +195,19 @@ TEST_CASE("the wait follows what answers take") {
 TEST_CASE_FIXTURE(Fixture, "answers say nothing twice, say what differs, and may be none") {
     AnswerPacket answer(sink, member(9), 77, dropped);
     const auto first = delta(1);
-    answer.expect(first);
+    answer.expect(said_in(first));
     CHECK_FALSE(answer.add(member(8), total_for(first)));  // a publication to somebody else
     CHECK_FALSE(answer.add(member(9), total_for(delta(2))));
     CHECK(answer.add(member(9), total_for(first)));
     CHECK_FALSE(answer.add(member(9), total_for(first)));  // a second one goes by itself
     answer.next();
     const auto second = delta(2);
-    answer.expect(second);
+    answer.expect(said_in(second));
     answer.next();  // refused: no answer
     const auto third = delta(3);
     TotalEntry other = total_for(third);
     other.admitted = 99;
-    answer.expect(third);
+    answer.expect(said_in(third));
     CHECK(answer.add(member(9), other));
     answer.next();
     answer.send();
@@ -231,7 +230,7 @@ TEST_CASE_FIXTURE(Fixture, "an answer that is too long goes on in another messag
         const auto entry = delta(i);
         TotalEntry total = total_for(entry);
         total.admitted += 1;  // every cell differs
-        answer.expect(entry);
+        answer.expect(said_in(entry));
         CHECK(answer.add(member(9), total));
         answer.next();
     }
@@ -251,38 +250,6 @@ TEST_CASE_FIXTURE(Fixture, "an answer that is too long goes on in another messag
         }
     }
     CHECK(next == 100);
-}
-
-TEST_CASE("a confirmation waits for what is sent to the same member, and not for long") {
-    Sink sink;
-    std::uint64_t dropped = 0;
-    WaitingAnswers answers(sink, dropped);
-    Instant now{std::chrono::seconds(10)};
-    const auto to_nobody = [](const gossip::MemberId&) { return false; };
-    answers.add(member(1), {.tag = 3, .left = {}, .places = {}}, now);
-    answers.add(member(2), {.tag = 4, .left = {}, .places = {1}}, now);
-    answers.send_due(now, to_nobody);
-    CHECK(sink.sent.empty());
-    answers.send_due(now, [](const gossip::MemberId& to) { return to == member(2); });
-    REQUIRE(sink.sent.size() == 1);
-    CHECK(sink.sent[0].to == member(2));
-    CHECK(sink.sent[0].type == MessageType::quiet_answer);
-    ByteReader reader(sink.sent[0].payload);
-    const QuietAnswer sent = decode_quiet_answer(reader);
-    CHECK(sent.tag == 4);
-    CHECK(sent.places == std::vector<std::uint64_t>{1});
-    now += WaitingAnswers::kWait - 1ms;
-    answers.send_due(now, to_nobody);
-    CHECK(sink.sent.size() == 1);
-    answers.send_due(now + 1ms, to_nobody);
-    CHECK(sink.sent.size() == 2);
-    CHECK(answers.size() == 0);
-
-    answers.add(member(1), {.tag = 5, .left = {}, .places = {}}, now);
-    answers.forget(member(1));
-    answers.send_due(now + 1s, to_nobody);
-    CHECK(sink.sent.size() == 2);
-    CHECK(dropped == 0);
 }
 
 TEST_CASE("for how long answers may be held back does not count as the time that they take") {
@@ -308,37 +275,39 @@ TEST_CASE("for how long answers may be held back does not count as the time that
     CHECK(answered_after(280ms) <= 400ms);
 }
 
-TEST_CASE("four confirmations to one member are worth a datagram, and do not wait") {
+TEST_CASE("a message whose answer may wait counts as lost so much later") {
     Sink sink;
     std::uint64_t dropped = 0;
-    WaitingAnswers answers(sink, dropped);
-    answers.add(member(2), {}, Instant{});
-    for (int i = 0; i < 3; ++i) {
-        answers.add(member(1), {}, Instant{});
+    using Deltas = TaggedMessages<int, MessageType::delta>;
+    Deltas messages(sink, dropped);
+    const Instant now{std::chrono::seconds(10)};
+    for (std::size_t i = 0; i < Deltas::kWindow; ++i) {
+        messages.add(member(1), as_bytes("x"), 1, now, true);
+        messages.send_all(now);
     }
-    CHECK(sink.sent.empty());
-    answers.add(member(1), {}, Instant{});
-    CHECK(sink.sent.size() == 4);
-    CHECK(answers.size() == 1);
-    // Neither does one that says what was not taken in.
-    answers.add(member(3), {.tag = 0, .left = {1}, .places = {}}, Instant{});
-    CHECK(sink.sent.size() == 5);
-    CHECK(answers.size() == 1);
+    const Instant lost = now + messages.answer_wait(member(1)) + kAnswerMayWait;
+    CHECK_FALSE(messages.has_room(member(1), lost - 1ms));
+    CHECK(messages.has_room(member(1), lost));
 }
 
-TEST_CASE("more confirmations than may wait are sent at once") {
+TEST_CASE("an answer that may wait says nothing about the time that answers take") {
     Sink sink;
     std::uint64_t dropped = 0;
-    WaitingAnswers answers(sink, dropped);
-    for (std::uint32_t i = 0; i <= WaitingAnswers::kMost; ++i) {
-        answers.add(member(i), {}, Instant{});
-    }
-    CHECK(answers.size() == WaitingAnswers::kMost);
-    CHECK(sink.sent.size() == 1);
-    sink.full = true;
-    answers.send_due(Instant{} + 1s, [](const gossip::MemberId&) { return true; });
-    CHECK(answers.size() == 0);
-    CHECK(dropped == WaitingAnswers::kMost);
+    TaggedMessages<int, MessageType::delta> messages(sink, dropped);
+    Instant now{std::chrono::seconds(10)};
+    const auto wait_after = [&](bool first_may_wait, bool second_may_wait) {
+        messages.add(member(1), as_bytes("x"), 1, now, first_may_wait);
+        messages.add(member(1), as_bytes("y"), 2, now, second_may_wait);
+        messages.send_all(now);
+        ByteReader reader(sink.sent.back().payload);
+        const std::uint16_t tag = read_delta_head(reader);
+        now += 200ms;
+        REQUIRE(messages.answered(member(1), tag, now) != nullptr);
+        return messages.answer_wait(member(1));
+    };
+    CHECK(wait_after(true, true) == AnswerTime::kShortest);
+    CHECK(wait_after(true, false) == 400ms);  // one that may not wait has the message answered
+    CHECK(wait_after(true, true) == 400ms);
 }
 
 }  // namespace
