@@ -7,7 +7,7 @@
 #include "sync/kept_level.h"
 #include "sync/number_forms.h"
 #include "sync/quiet_limits.h"
-#include "sync/waiting_answers.h"
+#include "sync/reckoning.h"
 
 namespace weir::sync {
 namespace {

@@ -131,8 +131,9 @@ TEST_CASE("a leap is told while an answer may wait, and is not left to wait itse
 }
 
 TEST_CASE("a delta goes with an answer shortly before its time, of the second owner still sooner") {
-    for (const auto& [number, goes_after] : {std::pair(1u, 200ms), std::pair(3u, 130ms)}) {
+    for (const std::uint32_t number : {1u, 3u}) {
         CAPTURE(number);
+        const Duration goes_after = number == 1 ? 200ms : 130ms;
         PairedOrigin origin(number);
         origin.go_on_for(7s);
         origin.go_on_to_a_delta();
