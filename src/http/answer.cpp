@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "base/characters.h"
+#include "http/answer_text.h"
 #include "http/element_list.h"
 #include "http/fields.h"
 
@@ -15,11 +15,9 @@ namespace {
 constexpr std::size_t kMaxShownName = 256;
 constexpr double kMaxStructuredInteger = 999'999'999'999'999;  // RFC 9651, 3.3.1
 
-void append_number(std::string& out, std::uint64_t value) {
-    std::array<char, 20> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    out.append(digits.data(), end);
-}
+/// About how long the fields of a limit and a whole refusal are.
+constexpr std::size_t kFieldsLength = 256;
+constexpr std::size_t kRefusalLength = 1024;
 
 std::uint64_t to_integer(double value) {
     if (!(value > 0)) {
@@ -34,7 +32,7 @@ constexpr CharacterSet kPrintable(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
 constexpr CharacterSet kQuotable(" !#$%&'()*+,-./:;<=>?@[]^_`{|}~");
 
 /// Appends a character that is not shown as it is: after a backslash, or as %XX.
-void append_escaped(std::string& out, char c) {
+void append_escaped(AnswerText& out, char c) {
     constexpr std::string_view kDigits = "0123456789ABCDEF";
     if (kPrintable.contains(c)) {
         out += '\\';
@@ -48,7 +46,7 @@ void append_escaped(std::string& out, char c) {
 }
 
 /// Appends a name for a header field. What the set holds stays, in as few pieces as possible.
-void append_name(std::string& out, std::string_view name, const CharacterSet& shown) {
+void append_name(AnswerText& out, std::string_view name, const CharacterSet& shown) {
     name = name.substr(0, kMaxShownName);
     while (!name.empty()) {
         const std::size_t plain = shown.prefix_of(name);
@@ -66,18 +64,22 @@ class ShownName {
   public:
     explicit ShownName(std::string_view name)
         : name_(name), as_it_is_(name.size() <= kMaxShownName && kQuotable.contains_all(name)) {}
+    /// A text of this file, which needs no escaping.
+    static ShownName own(std::string_view text) { return {text, true}; }
     [[nodiscard]] bool empty() const { return name_.empty(); }
-    void append_plain(std::string& out) const { append(out, kPrintable); }
+    void append_as_given(AnswerText& out) const { out += name_; }
+    void append_plain(AnswerText& out) const { append(out, kPrintable); }
     /// Appends it between quotation marks, valid both as a structured string (RFC 9651, 3.3.3) and
     /// as JSON.
-    void append_quoted(std::string& out) const {
+    void append_quoted(AnswerText& out) const {
         out += '"';
         append(out, kQuotable);
         out += '"';
     }
 
   private:
-    void append(std::string& out, const CharacterSet& shown) const {
+    ShownName(std::string_view name, bool as_it_is) : name_(name), as_it_is_(as_it_is) {}
+    void append(AnswerText& out, const CharacterSet& shown) const {
         if (as_it_is_) {
             out += name_;
         } else {
@@ -135,12 +137,12 @@ std::uint64_t whole_seconds(Duration duration) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, seconds));
 }
 
-void append_ietf(std::string& out, const LimitView& limit, const ShownName& quota) {
+void append_ietf(AnswerText& out, const LimitView& limit, const ShownName& quota) {
     const auto policy = whole_policy(limit);
     out += "RateLimit-Policy: ";
     quota.append_quoted(out);
     out += ";q=";
-    append_number(out, policy.quota);
+    out += policy.quota;
     if (limit.unit != QuotaUnit::requests) {
         out += ";qu=\"";
         out += unit_name(limit.unit);
@@ -148,32 +150,32 @@ void append_ietf(std::string& out, const LimitView& limit, const ShownName& quot
     }
     if (has_period(limit)) {
         out += ";w=";
-        append_number(out, policy.window);
+        out += policy.window;
     }
     out += "\r\nRateLimit: ";
     quota.append_quoted(out);
     out += ";r=";
-    append_number(out, to_integer(limit.remaining));
+    out += to_integer(limit.remaining);
     if (has_period(limit)) {
         out += ";t=";
-        append_number(out, reset_seconds(limit));
+        out += reset_seconds(limit);
     }
     out += "\r\n";
 }
 
-void append_x_ratelimit(std::string& out, const LimitView& limit) {
+void append_x_ratelimit(AnswerText& out, const LimitView& limit) {
     out += "X-RateLimit-Limit: ";
-    append_number(out, whole_policy(limit).quota);
+    out += whole_policy(limit).quota;
     out += "\r\nX-RateLimit-Remaining: ";
-    append_number(out, to_integer(limit.remaining));
+    out += to_integer(limit.remaining);
     if (has_period(limit)) {
         out += "\r\nX-RateLimit-Reset: ";
-        append_number(out, reset_seconds(limit));
+        out += reset_seconds(limit);
     }
     out += "\r\n";
 }
 
-void append_families(std::string& out, const LimitView& limit, const ShownName& quota,
+void append_families(AnswerText& out, const LimitView& limit, const ShownName& quota,
                      const HeaderSwitches& headers) {
     if (headers.ietf) {
         append_ietf(out, limit, quota);
@@ -230,19 +232,19 @@ struct ProblemBody {
     unsigned status;
     std::string_view type;
     std::string_view title;
-    std::string_view detail;
+    ShownName detail;
     ShownName quota;  // empty: the answer names no quota
 };
 
-void append_problem_json(std::string& out, const ProblemBody& problem) {
+void append_problem_json(AnswerText& out, const ProblemBody& problem) {
     out += R"({"type":")";
     out += problem.type;
     out += R"(","title":")";
     out += problem.title;
     out += R"(","status":)";
-    append_number(out, problem.status);
+    out += std::uint64_t{problem.status};
     out += R"(,"detail":)";
-    ShownName(problem.detail).append_quoted(out);
+    problem.detail.append_quoted(out);
     if (!problem.quota.empty()) {
         out += R"(,"violated-policies":[)";
         problem.quota.append_quoted(out);
@@ -251,8 +253,8 @@ void append_problem_json(std::string& out, const ProblemBody& problem) {
     out += "}\n";
 }
 
-void append_problem_text(std::string& out, const ProblemBody& problem) {
-    out += problem.detail;
+void append_problem_text(AnswerText& out, const ProblemBody& problem) {
+    problem.detail.append_as_given(out);
     if (!problem.quota.empty()) {
         out += " Quota: ";
         problem.quota.append_plain(out);
@@ -260,9 +262,13 @@ void append_problem_text(std::string& out, const ProblemBody& problem) {
     out += '\n';
 }
 
-void begin_answer(std::string& out, unsigned status, const AnswerContext& context) {
+ShownName detail_of(const Refusal& refusal, std::string_view usual) {
+    return refusal.detail.empty() ? ShownName::own(usual) : ShownName(refusal.detail);
+}
+
+void begin_answer(AnswerText& out, unsigned status, const AnswerContext& context) {
     out += "HTTP/1.1 ";
-    append_number(out, status);
+    out += std::uint64_t{status};
     out += ' ';
     out += reason_phrase(status);
     out += "\r\n";
@@ -283,33 +289,31 @@ void begin_answer(std::string& out, unsigned status, const AnswerContext& contex
     }
 }
 
-constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
+ShownName plain_text() { return ShownName::own("text/plain; charset=utf-8"); }
 
 /// Appends the fields about the body, the empty line and the body.
 template <class AppendBody>
-void finish_answer(std::string& out, std::string_view content_type, const AnswerContext& context,
+void finish_answer(AnswerText& out, const ShownName& content_type, const AnswerContext& context,
                    AppendBody append_body) {
     out += "Content-Type: ";
-    append_name(out, content_type, kPrintable);
+    content_type.append_plain(out);
     out += "\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: ";
     const std::size_t place = out.size();
     out += "\r\n\r\n";
     const std::size_t body = out.size();
     append_body();
-    std::array<char, 20> digits;
-    const auto end =
-        std::to_chars(digits.data(), digits.data() + digits.size(), out.size() - body).ptr;
+    const std::size_t length = out.size() - body;
     if (context.head_request) {
-        out.resize(body);
+        out.cut(body);
     }
-    out.insert(place, digits.data(), static_cast<std::size_t>(end - digits.data()));
+    out.insert(place, length);
 }
 
-void finish_answer(std::string& out, const ProblemBody& problem, const AnswerContext& context) {
+void finish_answer(AnswerText& out, const ProblemBody& problem, const AnswerContext& context) {
     const bool plain = prefers_plain_text(context.accept);
-    finish_answer(out, plain ? kPlainText : "application/problem+json", context, [&] {
-        plain ? append_problem_text(out, problem) : append_problem_json(out, problem);
-    });
+    finish_answer(
+        out, plain ? plain_text() : ShownName::own("application/problem+json"), context,
+        [&] { plain ? append_problem_text(out, problem) : append_problem_json(out, problem); });
 }
 
 }  // namespace
@@ -373,14 +377,16 @@ std::uint64_t retry_after_seconds(Duration retry_after, Random& random) {
 }
 
 void append_limit_fields(std::string& out, const LimitView& limit, const HeaderSwitches& headers) {
-    append_families(out, limit, ShownName(limit.quota), headers);
+    AnswerText text(out, kFieldsLength);
+    append_families(text, limit, ShownName(limit.quota), headers);
 }
 
-void append_refusal(std::string& out, const Refusal& refusal, const AnswerContext& context,
+void append_refusal(std::string& to, const Refusal& refusal, const AnswerContext& context,
                     Random& random) {
+    AnswerText out(to, kRefusalLength);
     begin_answer(out, refusal.status, context);
     out += "Retry-After: ";
-    append_number(out, retry_after_seconds(refusal.retry_after, random));
+    out += retry_after_seconds(refusal.retry_after, random);
     out += "\r\n";
     const bool over_quota = !refusal.own_reasons;
     if (over_quota) {
@@ -397,8 +403,8 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
     }
     if (refusal.body) {
         const auto& body = *refusal.body;
-        finish_answer(out, body.content_type.empty() ? kPlainText : body.content_type, context,
-                      [&] { out += body.text; });
+        finish_answer(out, body.content_type.empty() ? plain_text() : ShownName(body.content_type),
+                      context, [&] { out += body.text; });
         return;
     }
     const ProblemBody problem =
@@ -406,28 +412,30 @@ void append_refusal(std::string& out, const Refusal& refusal, const AnswerContex
             ? ProblemBody{refusal.status,
                           "https://iana.org/assignments/http-problem-types#quota-exceeded",
                           "Request cannot be satisfied as assigned quota has been exceeded",
-                          refusal.detail.empty()
-                              ? "Too many requests for now; Retry-After tells when to come back."
-                              : refusal.detail,
+                          detail_of(refusal,
+                                    "Too many requests for now; Retry-After tells when to come "
+                                    "back."),
                           quota}
             : ProblemBody{
                   refusal.status,
                   "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
                   "Request cannot be satisfied due to temporary server capacity constraints",
-                  refusal.detail.empty() ? "The limiter cannot admit this request now; this is "
-                                           "not the client's doing."
-                                         : refusal.detail,
+                  detail_of(refusal,
+                            "The limiter cannot admit this request now; this is not the client's "
+                            "doing."),
                   quota};
     finish_answer(out, problem, context);
 }
 
-void append_error(std::string& out, unsigned status, std::string_view detail,
+void append_error(std::string& to, unsigned status, std::string_view detail,
                   const AnswerContext& context) {
+    AnswerText out(to, kRefusalLength);
     begin_answer(out, status, context);
     if (status == 405) {
         out += "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n";
     }
-    finish_answer(out, {status, "about:blank", reason_phrase(status), detail, ShownName({})},
+    finish_answer(out,
+                  {status, "about:blank", reason_phrase(status), ShownName(detail), ShownName({})},
                   context);
 }
 

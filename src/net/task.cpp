@@ -14,47 +14,64 @@ struct FreeBlock {
     FreeBlock* next;
 };
 
+/// Without a constructor or destructor of its own, so that no access has to ask whether the thread
+/// has it already.
 struct FreeLists {
-    std::array<FreeBlock*, kClasses> first{};
-    std::array<std::size_t, kClasses> count{};
+    std::array<FreeBlock*, kClasses> first;
+    std::array<std::size_t, kClasses> count;
+    bool freed_at_end;
+};
 
-    ~FreeLists() {
+constinit thread_local FreeLists free_lists{};
+
+/// Gives a thread's free blocks back when it ends. What is released later is not kept.
+struct FreeAtEnd {
+    ~FreeAtEnd() {
         for (std::size_t i = 0; i < kClasses; ++i) {
-            while (first[i] != nullptr) {
-                FreeBlock* next = first[i]->next;
-                ::operator delete(first[i]);
-                first[i] = next;
+            while (free_lists.first[i] != nullptr) {
+                FreeBlock* const next = free_lists.first[i]->next;
+                ::operator delete(free_lists.first[i]);
+                free_lists.first[i] = next;
             }
+            free_lists.count[i] = kMaxFree;
         }
     }
 };
 
-thread_local FreeLists free_lists;
+[[gnu::noinline, gnu::cold]] void free_at_end() {
+    thread_local const FreeAtEnd at_end;
+    free_lists.freed_at_end = true;
+}
 
 }  // namespace
 
 void* FramePool::allocate(std::size_t bytes) {
     const std::size_t index = (bytes + kStep - 1) / kStep - 1;
-    if (index >= kClasses) {
+    if (index >= kClasses) [[unlikely]] {
         return ::operator new(bytes);
     }
-    FreeBlock* block = free_lists.first[index];
-    if (block == nullptr) {
+    FreeLists& lists = free_lists;
+    FreeBlock* const block = lists.first[index];
+    if (block == nullptr) [[unlikely]] {
         return ::operator new((index + 1) * kStep);
     }
-    free_lists.first[index] = block->next;
-    --free_lists.count[index];
+    lists.first[index] = block->next;
+    --lists.count[index];
     return block;
 }
 
 void FramePool::release(void* frame, std::size_t bytes) noexcept {
     const std::size_t index = (bytes + kStep - 1) / kStep - 1;
-    if (index >= kClasses || free_lists.count[index] >= kMaxFree) {
+    FreeLists& lists = free_lists;
+    if (index >= kClasses || lists.count[index] >= kMaxFree) [[unlikely]] {
         ::operator delete(frame);
         return;
     }
-    free_lists.first[index] = new (frame) FreeBlock{free_lists.first[index]};
-    ++free_lists.count[index];
+    if (!lists.freed_at_end) [[unlikely]] {
+        free_at_end();
+    }
+    lists.first[index] = new (frame) FreeBlock{lists.first[index]};
+    ++lists.count[index];
 }
 
 }  // namespace weir::net

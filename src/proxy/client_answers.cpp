@@ -41,10 +41,18 @@ net::Task<bool> ClientConnection::refuse(Judgement& judgement) {
         auto& text = client_.worker.text();
         text.insert(text.find("\r\n\r\n") + 2, waited_line(line));
     }
-    const bool sent = co_await send_text();
+    // Most refusals fit into the socket, and most refused requests have no body.
+    const auto progress = send_at_once();
+    bool sent = progress == net::IoStatus::ok && client_.out.empty();
+    if (!sent) [[unlikely]] {
+        sent = co_await send_rest_of_text(progress);
+    }
     finish_request(ending_of(judgement.decision.reason), status);
     if (!sent || !keep) {
         co_return false;
+    }
+    if (client_.head.body().kind == http::BodyKind::none) {
+        co_return true;
     }
     co_return co_await drain_body();
 }
@@ -111,9 +119,14 @@ net::Task<bool> ClientConnection::answer_rejection(http::Rejection rejection) {
     co_return false;
 }
 
-net::Task<bool> ClientConnection::send_text() {
+net::IoStatus ClientConnection::send_at_once() {
     bytes_out_ = client_.worker.text().size();
-    auto status = client_.send(client_.worker.text());
+    return client_.send(client_.worker.text());
+}
+
+net::Task<bool> ClientConnection::send_text() { return send_rest_of_text(send_at_once()); }
+
+net::Task<bool> ClientConnection::send_rest_of_text(net::IoStatus status) {
     const auto deadline =
         client_.worker.loop().now() + client_.worker.snapshot()->settings.timeouts.body_idle;
     while (status != net::IoStatus::failed && !client_.out.empty()) {

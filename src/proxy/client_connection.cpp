@@ -93,7 +93,9 @@ net::Flow ClientConnection::serve() {
             case HeadResult::complete:
                 begin_request();
                 more = is_check() ? co_await serve_check() : co_await serve_request();
-                co_await take_turns();
+                if (turn_is_over()) {
+                    co_await client_.worker.loop().next_turn();
+                }
                 break;
             case HeadResult::rejected:
                 begin_request();
@@ -137,14 +139,14 @@ bool ClientConnection::worth_waiting(Instant& deadline) {
     return true;
 }
 
-net::Task<void> ClientConnection::take_turns() {
+bool ClientConnection::turn_is_over() {
     auto& worker = client_.worker;
     if (++requests_in_row_ < worker.snapshot()->settings.limits.pipelined_requests) {
-        co_return;
+        return false;
     }
     requests_in_row_ = 0;
     worker.mutable_counters().count(Event::request_turn_ended);
-    co_await worker.loop().next_turn();
+    return true;
 }
 
 net::Task<ClientConnection::HeadResult> ClientConnection::read_head() {
@@ -381,13 +383,8 @@ net::Task<bool> ClientConnection::forward(Judgement& judgement, Upload& upload) 
     co_return stays;
 }
 
-net::Task<net::WaitResult> ClientConnection::wait_for_client(std::uint8_t interest,
-                                                             Instant deadline) {
-    net::Wait wait(client_.worker.loop(), deadline, {&client_.stream, interest});
-    client_.waiting = &wait;
-    const auto result = co_await wait;
-    client_.waiting = nullptr;
-    co_return result;
+ClientWait ClientConnection::wait_for_client(std::uint8_t interest, Instant deadline) {
+    return {client_, deadline, {&client_.stream, interest}};
 }
 
 }  // namespace weir::proxy

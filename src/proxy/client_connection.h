@@ -48,8 +48,8 @@ class ClientConnection : public IdleNode {
     /// Whether to wait for a request of which nothing has come yet. While the server finishes,
     /// `deadline` becomes earlier.
     [[nodiscard]] bool worth_waiting(Instant& deadline);
-    /// Lets other connections go on, after many requests in a row.
-    net::Task<void> take_turns();
+    /// Whether other connections have to go on first, after many requests in a row on this one.
+    [[nodiscard]] bool turn_is_over();
     /// Waits until something can be read. While nothing of a request has come, the connection is
     /// idle and may be closed to make room for another.
     net::Task<net::WaitResult> wait_for_bytes(bool begun, Instant deadline);
@@ -105,6 +105,10 @@ class ClientConnection : public IdleNode {
     net::Task<bool> answer_rejection(http::Rejection rejection);
     /// Sends the worker's text. False when the client does not take it.
     net::Task<bool> send_text();
+    /// Sends as much of the worker's text as the socket takes, and puts the rest into `out`.
+    [[nodiscard]] net::IoStatus send_at_once();
+    /// Sends what send_at_once(), which gave this status, has put into `out`.
+    net::Task<bool> send_rest_of_text(net::IoStatus status);
     /// Whether the body is short enough to be read and dropped, so that the connection can be kept.
     [[nodiscard]] bool body_can_be_drained() const;
     /// Reads the request's body and drops it. False when it is too long or takes too long.
@@ -112,7 +116,7 @@ class ClientConnection : public IdleNode {
     /// Sends a FIN, then reads and drops what the client still sends: closing with unread bytes
     /// would cause a reset, in which the client could lose the answer.
     net::Task<void> linger();
-    net::Task<net::WaitResult> wait_for_client(std::uint8_t interest, Instant deadline);
+    [[nodiscard]] ClientWait wait_for_client(std::uint8_t interest, Instant deadline);
 
     void begin_request();
     void finish_request(Ending ending, unsigned status);

@@ -2,8 +2,10 @@
 // The client's half of a connection: its socket, the bytes that have arrived, and the head that is
 // served. The parts that serve a request share it. Not thread-safe; owned by its ClientConnection.
 
+#include <coroutine>
 #include <string>
 
+#include "base/assert.h"
 #include "base/endpoint.h"
 #include "http/request_head.h"
 #include "http/request_id.h"
@@ -51,6 +53,33 @@ struct ClientSide {
 
   private:
     http::MadeRequestId made_id_{};
+};
+
+/// co_await ClientWait(...) waits as a net::Wait does, and whoever ends the connection finds the
+/// wait in ClientSide::waiting. Borrows the client. It is awaited itself, without a coroutine
+/// around it, because there is one for every request.
+class ClientWait {
+  public:
+    using Item = net::Wait::Item;
+    ClientWait(ClientSide& client, Instant deadline, Item first, Item second = {nullptr, 0})
+        : client_(client), wait_(client.worker.loop(), deadline, first, second) {}
+    ClientWait(const ClientWait&) = delete;
+    ClientWait& operator=(const ClientWait&) = delete;
+
+    [[nodiscard]] bool await_ready() const { return wait_.await_ready(); }
+    void await_suspend(std::coroutine_handle<> handle) {
+        WEIR_ASSERT(client_.waiting == nullptr);
+        client_.waiting = &wait_;
+        wait_.await_suspend(handle);
+    }
+    [[nodiscard]] net::WaitResult await_resume() const {
+        client_.waiting = nullptr;
+        return wait_.await_resume();
+    }
+
+  private:
+    ClientSide& client_;
+    net::Wait wait_;
 };
 
 struct GatheredWrite {

@@ -143,12 +143,9 @@ net::Task<Ending> Exchange::wait_for_restart() {
 }
 
 net::Task<bool> Exchange::pause(Duration time) {
-    auto& loop = client_.worker.loop();
-    net::Wait wait(loop, loop.now() + time,
-                   {&client_.stream, net::Stream::kFailure | net::Stream::kEnd});
-    client_.waiting = &wait;
-    const auto waited = co_await wait;
-    client_.waiting = nullptr;
+    const auto waited =
+        co_await ClientWait(client_, client_.worker.loop().now() + time,
+                            {&client_.stream, net::Stream::kFailure | net::Stream::kEnd});
     co_return waited != net::WaitResult::interrupted && !client_.stream.failed();
 }
 
@@ -203,11 +200,8 @@ net::Task<Ending> Exchange::connect_to(const net::SocketAddress& address, std::u
     auto ending = Ending::upstream_refused;
     if (status == net::IoStatus::would_block) {
         settlement_.hold();
-        net::Wait wait(worker.loop(), deadline, {&stream, net::Stream::kWrite},
-                       {&client_.stream, net::Stream::kFailure});
-        client_.waiting = &wait;
-        const auto waited = co_await wait;
-        client_.waiting = nullptr;
+        const auto waited = co_await ClientWait(client_, deadline, {&stream, net::Stream::kWrite},
+                                                {&client_.stream, net::Stream::kFailure});
         if (waited == net::WaitResult::timed_out) {
             counters.count(Event::upstream_connect_timeouts);
             ending = Ending::upstream_connect_timeout;
@@ -266,11 +260,8 @@ net::Task<void> Exchange::transfer() {
             }
         }
         const auto until = deadline();
-        net::Wait wait(loop, std::min(until, settlement_.hold_at()), client_item(),
-                       upstream_item());
-        client_.waiting = &wait;
-        const auto waited = co_await wait;
-        client_.waiting = nullptr;
+        const auto waited = co_await ClientWait(client_, std::min(until, settlement_.hold_at()),
+                                                client_item(), upstream_item());
         // Before that it was only time to hold the charge.
         if (waited == net::WaitResult::timed_out && loop.now() >= until) {
             timed_out();

@@ -60,10 +60,8 @@ net::Task<TunnelEnd> Tunnel::relay() {
         if (client_.worker.aborting()) {
             co_return TunnelEnd::aborted;
         }
-        net::Wait wait(loop, deadline(), client_item(), upstream_item());
-        client_.waiting = &wait;
-        const auto waited = co_await wait;
-        client_.waiting = nullptr;
+        const auto waited =
+            co_await ClientWait(client_, deadline(), client_item(), upstream_item());
         if (waited == net::WaitResult::interrupted) {
             co_return TunnelEnd::aborted;
         }

@@ -106,11 +106,9 @@ net::Task<bool> ClientConnection::wait_for_turn(Judgement& judgement) {
     bool gone = false;
     for (bool over = false; !over && judgement.decision.can_wait;) {
         turn.rest(judgement.decision);
-        net::Wait wait(worker.loop(), turn.last(judgement.decision),
-                       {&client_.stream, net::Stream::kFailure | net::Stream::kEnd});
-        client_.waiting = &wait;
-        const auto result = co_await wait;
-        client_.waiting = nullptr;
+        const auto result =
+            co_await ClientWait(client_, turn.last(judgement.decision),
+                                {&client_.stream, net::Stream::kFailure | net::Stream::kEnd});
         gone = worker.aborting() || client_.stream.failed();
         if (gone) {
             break;
