@@ -1,7 +1,6 @@
 #include "http/answer.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/characters.h"
@@ -377,6 +376,9 @@ std::uint64_t retry_after_seconds(Duration retry_after, Random& random) {
 }
 
 void append_limit_fields(std::string& out, const LimitView& limit, const HeaderSwitches& headers) {
+    if (!headers.ietf && !headers.x_ratelimit) {
+        return;  // no room is made for nothing
+    }
     AnswerText text(out, kFieldsLength);
     append_families(text, limit, ShownName(limit.quota), headers);
 }

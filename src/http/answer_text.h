@@ -2,7 +2,8 @@
 // Appends the pieces of an answer to a string. Room is made ahead, so that a piece whose length the
 // compiler knows is copied in place, without a call: a refusal has some forty pieces, and to append
 // each to the string takes more time than all else in it. Borrows the string, which has its final
-// size only when the AnswerText has ended; not thread-safe.
+// size only when the AnswerText has ended, and of which no part may be appended to itself; not
+// thread-safe.
 //
 // Invariant: the answer is the string up to `at_`; from there to `end_` is room.
 
@@ -29,7 +30,9 @@ class AnswerText {
     AnswerText(const AnswerText&) = delete;
     AnswerText& operator=(const AnswerText&) = delete;
 
-    /// Appends a literal.
+    /// Appends a literal. Other arrays may hold less than they have room for.
+    template <std::size_t kSize>
+    AnswerText& operator+=(char (&text)[kSize]) = delete;
     template <std::size_t kSize>
     [[gnu::always_inline]] AnswerText& operator+=(const char (&text)[kSize]) {
         make_room(kSize - 1);
