@@ -19,7 +19,7 @@ struct FreeBlock {
 struct FreeLists {
     std::array<FreeBlock*, kClasses> first;
     std::array<std::size_t, kClasses> count;
-    bool freed_at_end;
+    bool freed_at_end;  // whether the thread's end gives the blocks back
 };
 
 constinit thread_local FreeLists free_lists{};

@@ -172,7 +172,8 @@ class CounterExchange final : public DeltaSink,
         std::uint16_t tag = 0;
         std::vector<std::optional<SaidCounts>> said;
     };
-    /// So many confirmations of quiet messages to one member go at once.
+    /// So many confirmations of quiet messages, or answers to deltas, to one member go at once:
+    /// they fill a datagram by themselves.
     static constexpr std::ptrdiff_t kQuietAnswers = 4;
     static constexpr std::ptrdiff_t kDeltaAnswers = 8;
 

@@ -107,8 +107,8 @@ bool OwnerView::waits_patiently(const SyncSettings& settings, Instant now) const
 
 bool OwnerView::begin_telling(const SyncSettings& settings, const limiter::LimitParameters& limit,
                               Instant now, std::size_t told_limits) {
-    const bool lost = unanswered_ > 0 && !waits_patiently(settings, now);
-    // Who was not told for long cannot have missed anything.
+    const bool lost = misses_answer(settings, now);
+    // That nothing was lost while nothing was told says nothing about the network.
     const bool paused = sent_at_ && now - *sent_at_ > kIdlePollFactor * settings.keep_alive;
     if (lost || paused || !settled_since_) {
         settled_since_ = now;
@@ -180,7 +180,7 @@ Need OwnerView::need(const SyncSettings& settings, const limiter::LimitParameter
     if (!sent_at_) {
         return Need::must;
     }
-    const bool unanswered = unanswered_ > 0 && !waits_patiently(settings, now);
+    const bool unanswered = misses_answer(settings, now);
     if (unanswered && now - *sent_at_ < resend_wait(settings, own.rate)) {
         return Need::none;
     }

@@ -156,6 +156,10 @@ class OwnerView {
     /// Whether an answer is missing only because the owner may hold it back. What was told counts
     /// as known meanwhile.
     [[nodiscard]] bool waits_patiently(const SyncSettings& settings, Instant now) const;
+    /// Whether an answer is missing that the owner may not hold back, or not any more.
+    [[nodiscard]] bool misses_answer(const SyncSettings& settings, Instant now) const {
+        return awaiting() && !waits_patiently(settings, now);
+    }
     [[nodiscard]] const ReckonedLimit& bucket() const { return bucket_; }
     /// The counts of this run that the owner last acknowledged in its present life.
     [[nodiscard]] const OriginCounts& acknowledged() const { return known_; }

@@ -46,7 +46,7 @@ void Reporter::leave_out_awaited(Instant now, DeltaSink& sink) {
     std::erase_if(candidates_, [&](const Candidate& candidate) {
         const SyncedLimit& limit = slots_[candidate.slot];
         const OwnerView& view = limit.views[candidate.view];
-        if (view.owner() == self_ || !view.awaiting() || view.waits_patiently(settings_, now)) {
+        if (view.owner() == self_ || !view.misses_answer(settings_, now)) {
             return false;
         }
         const Duration wait = std::min(sink.delta_answer_wait(view.owner()),
@@ -181,9 +181,9 @@ void Reporter::send(SyncedLimit& limit, OwnerView& view, std::size_t told_limits
     }
     ++statistics_.deltas_sent;
     // What is told only because its time has come brings nothing new from the owner either.
-    const double news =
-        view.news(settings_, limit.parameters, limit.own, limit.thresholds(settings_), now);
-    const bool may_wait = view.lets_answers_wait(now) && news <= 1;
+    const bool may_wait =
+        view.lets_answers_wait(now) &&
+        view.news(settings_, limit.parameters, limit.own, limit.thresholds(settings_), now) <= 1;
     DeltaEntry entry = limit.delta(settings_, view, now);
     entry.answer_may_wait = may_wait;
     WEIR_ASSERT(entry.run != 0 && entry.run == limit.run);
