@@ -42,7 +42,8 @@ Reporter::Reporter(const SyncSettings& settings, limiter::Limiter& limiter, cons
       random_(random),
       runs_(random_),
       statistics_(statistics),
-      ledger_(ledger) {}
+      ledger_(ledger),
+      by_record_(random_) {}
 
 void Reporter::begin_run(SyncedLimit& limit, const limiter::LocalCounts& base, Instant now) {
     limit.begin_run(runs_.next(), base, now);
@@ -82,6 +83,11 @@ void Reporter::tick(Instant now, DeltaSink& sink) {
 
 Instant Reporter::earliest() const { return previous_tick_ - kLookAgain; }
 
+std::optional<std::uint32_t> Reporter::slot_of(std::uint32_t record) const {
+    return by_record_.find(record,
+                           [&](std::uint32_t slot) { return slots_[slot].ref.record == record; });
+}
+
 void Reporter::adopt_touched(Instant now, const membership::Owners& owners, const HotTable& hot) {
     limiter_.drain_active([&](limiter::LimitRef ref) { touched(ref, now, owners, hot); });
 }
@@ -89,16 +95,13 @@ void Reporter::adopt_touched(Instant now, const membership::Owners& owners, cons
 void Reporter::touched(limiter::LimitRef ref, Instant now, const membership::Owners& owners,
                        const HotTable& hot) {
     touched_at_ = now;
-    if (ref.record >= by_record_.size()) {
-        by_record_.resize(ref.record + std::size_t{1}, 0);
-    }
-    const std::uint32_t known = by_record_[ref.record];
-    if (known != 0 && slots_[known - 1].ref == ref) {
-        wake(known - 1, now);
+    const auto known = slot_of(ref.record);
+    if (known && slots_[*known].ref == ref) {
+        wake(*known, now);
         return;
     }
-    if (known != 0) {
-        remove(known - 1, now);
+    if (known) {
+        remove(*known, now);
     }
     if (!quiet_.touch(ref, now)) {
         meet(ref, now, owners, hot);
@@ -191,10 +194,10 @@ SyncedLimit* Reporter::begin(limiter::LimitRef ref, const LimitKey& key,
     limit.own.open_time = base.open_time;
     limit.expect_since(previous_tick_);
     limit.set_owners(owners.of(membership::shard_of(key.quota)), self_);
-    if (ref.record >= by_record_.size()) {
-        by_record_.resize(ref.record + std::size_t{1}, 0);
+    if (const auto former = slot_of(ref.record)) {
+        remove(*former, now);  // of a limit whose instance is gone
     }
-    by_record_[ref.record] = slot + 1;
+    by_record_.add(ref.record, slot);
     by_key_.emplace(key, slot);
     WEIR_ASSERT(by_key_.size() <= settings_.maximum_synced_limits);
     WEIR_ASSERT(by_key_.size() + free_.size() == slots_.size());
@@ -383,9 +386,7 @@ void Reporter::remove(std::uint32_t slot, Instant now) {
     limiter_.release(limit.ref, now);
     by_key_.erase(limit.key);
     questions_.remove(slot);
-    if (limit.ref.record < by_record_.size() && by_record_[limit.ref.record] == slot + 1) {
-        by_record_[limit.ref.record] = 0;
-    }
+    by_record_.remove(limit.ref.record, slot);
     if (limit.awake) {
         std::erase(awake_, slot);
     }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "sync/owner.h"
 #include "sync/quiet_limits.h"
 #include "sync/run_number.h"
+#include "sync/slot_index.h"
 #include "sync/statistics.h"
 #include "sync/synced_limit.h"
 
@@ -149,6 +151,7 @@ class Reporter {
     struct KeyHash {
         std::size_t operator()(const LimitKey& key) const { return hash(key); }
     };
+    [[nodiscard]] std::optional<std::uint32_t> slot_of(std::uint32_t record) const;
     void touched(limiter::LimitRef ref, Instant now, const membership::Owners& owners,
                  const HotTable& hot);
     void meet(limiter::LimitRef ref, Instant now, const membership::Owners& owners,
@@ -204,7 +207,7 @@ class Reporter {
     std::vector<SyncedLimit> slots_;
     std::vector<std::uint32_t> free_;
     std::vector<std::uint32_t> awake_;
-    std::vector<std::uint32_t> by_record_;  // limiter's record -> slot + 1
+    SlotIndex by_record_;  // by the number of the limiter's record
     std::unordered_map<LimitKey, std::uint32_t, KeyHash> by_key_;
     std::vector<Candidate> candidates_;
     DueQueue questions_;  // when the owners of limits at rest are asked
