@@ -25,7 +25,7 @@ void take_counted_level(KeptLevel& kept, const OwnedLimit& limit, double idle) {
 /// What bounds the quiet sum of this limit. An owner that leaves has given it to the next one, and
 /// its snapshot still has to have it: all may leave at once.
 double Owner::kept_bound(const QuietTold& told) const {
-    return std::max(told.bound(), leaves_ ? told.given.sum : 0.0);
+    return std::max<double>(told.bound(), leaves_ ? told.given.sum : 0);
 }
 
 /// An owner that has just begun to count a limit may not know yet what it is called. It goes by
@@ -78,13 +78,10 @@ KeptLevel Owner::kept_quiet_level(std::uint32_t slot, Instant now) {
     if (!is_long(kept.parameters)) {
         return {};
     }
-    if (told->rate <= 0) {
-        told->rate = kept.parameters.rate;
-        told->low = kept.parameters.low;
-    }
+    told->learn_parameters(kept.parameters);
     told->advance(quiet_.shares(), now);
     kept.sum = kept_bound(*told);
-    kept.full = std::max(told->level(), leaves_ ? told->given.full : 0.0);
+    kept.full = std::max<double>(told->level(), leaves_ ? told->given.full : 0);
     WEIR_ASSERT(kept.sum >= 0 && kept.full >= 0);
     return kept;
 }
@@ -184,8 +181,7 @@ void Owner::restore(const KeptLevel& read, HandedBy who, Instant now, OwnerSink&
         {.key = kept.key, .kind = OrderKind::hand_over, .level = full, .sum = sum}, who, now);
     if (told != nullptr) {
         ++level_news_;
-        told->rate = told->rate > 0 ? told->rate : kept.parameters.rate;
-        told->low = told->low > 0 ? told->low : kept.parameters.low;
+        told->learn_parameters(kept.parameters);
     }
 }
 

@@ -188,7 +188,7 @@ void Owner::order_to_wake(const LimitKey& key, bool all, OwnerSink& sink) {
             sink.send_order(silence_.id(cell.member), wake_order(key, cell.run, cell.admitted));
         }
     }
-    std::erase_if(told->cells, [this](const QuietCell& cell) {
+    told->drop_cells([this](const QuietCell& cell) {
         return cell.orders > kOrders || silence_.is_gone(cell.member);
     });
     if (own) {
@@ -204,7 +204,7 @@ void Owner::note_awake(const LimitKey& key, MemberNumber origin, Instant now, Ow
         return;
     }
     told->advance(quiet_.shares(), now);
-    std::erase_if(told->cells, [&](const QuietCell& cell) { return cell.member == origin; });
+    told->drop_cells([&](const QuietCell& cell) { return cell.member == origin; });
     if (told->cells.empty() && told->bound() <= 0) {
         quiet_.remove(key);
         return;

@@ -105,17 +105,27 @@ bool OwnerView::waits_patiently(const SyncSettings& settings, Instant now) const
            now - flights_.front().at < kAnswerMayWait + settings.resend_after + round_trip_;
 }
 
+/// Near a hard edge each request is news. Datagrams that tell of many hot limits are full; of
+/// others there may be more, as long as each is mentioned in every keep-alive.
+bool OwnerView::may_be_seldom(const SyncSettings& settings, const limiter::LimitParameters& limit,
+                              bool hot, std::size_t told_limits) {
+    const Duration keep = settings.owners_keep_alive;
+    return hot ? told_limits <= settings.few_limits && !limit.edge()
+               : mention_time(settings, keep, told_limits) <= keep;
+}
+
 bool OwnerView::begin_telling(const SyncSettings& settings, const limiter::LimitParameters& limit,
-                              Instant now, std::size_t told_limits) {
+                              bool hot, OwnerLink& link, Instant now, std::size_t told_limits) {
     const bool lost = misses_answer(settings, now);
     // That nothing was lost while nothing was told says nothing about the network.
-    const bool paused = sent_at_ && now - *sent_at_ > kIdlePollFactor * settings.keep_alive;
-    if (lost || paused || !settled_since_) {
-        settled_since_ = now;
+    const bool paused = now - link.told_at > kIdlePollFactor * settings.keep_alive;
+    if (lost || paused) {
+        link.settled_since = now;
     }
-    // At a hard edge each request is news.
-    steady_ = pairing_ != Pairing::none && told_limits <= settings.few_limits && !limit.edge() &&
-              now - *settled_since_ >= settings.steady_after;
+    link.told_at = now;
+    WEIR_ASSERT(link.settled_since <= link.told_at);
+    steady_ = pairing_ != Pairing::none && may_be_seldom(settings, limit, hot, told_limits) &&
+              now - link.settled_since >= settings.steady_after;
     WEIR_ASSERT(!(lost && steady_));
     return lost;
 }
@@ -325,8 +335,11 @@ void OwnerView::acknowledge(const TotalEntry& total, const OriginCounts& own, In
     }
 }
 
-bool OwnerView::lets_answers_wait(Instant now) const {
-    return steady_ && measured_at_ && now - *measured_at_ < kMeasureEvery;
+bool OwnerView::lets_answer_wait(double news, bool hot, Instant now) const {
+    // What is told only because its time has come brings nothing new from the owner either; and of
+    // a limit that is not hot only a leap makes its level matter.
+    const bool measured = measured_at_ && now - *measured_at_ < kMeasureEvery;
+    return steady_ && measured && news <= (hot ? 1 : kUrgentFactor);
 }
 
 void OwnerView::note_round_trip(Duration measured, Instant now) {
@@ -353,7 +366,6 @@ void OwnerView::begin_run(const OriginCounts& own, Instant run_began) {
     flights_.clear();
     unanswered_ = 0;
     sent_at_.reset();
-    settled_since_.reset();
     steady_ = false;
     moved_rate_ = 0;
     net_seen_ = own.net();
@@ -361,7 +373,6 @@ void OwnerView::begin_run(const OriginCounts& own, Instant run_began) {
 
 void OwnerView::ask_anew() {
     sent_at_.reset();
-    settled_since_.reset();
     steady_ = false;
     flights_.clear();
     unanswered_ = 0;

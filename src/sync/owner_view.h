@@ -58,13 +58,20 @@ struct Thresholds {
 /// else be told nothing for longer than the keep-alive; then one such delta is enough, whatever the
 /// limit. `together`: when deltas of other limits that are not hot are sent. `ride_along`: when any
 /// packet is sent to the owner, or an answer that has waited. `must`: as soon as the interval
-/// between packets allows. `urgent`: without waiting for others to share the packet, because the
-/// load has leapt.
+/// between packets allows, or in the next round (Reporter::waits_for_round()). `urgent`: without
+/// waiting for others to share the packet, because the load has leapt.
 enum class Need : std::uint8_t { none, presence, together, ride_along, must, urgent };
 
 /// Whether both this member and the owner of a view own the limit, and which of them goes first:
 /// the other one then tells as soon as its answer has to go.
 enum class Pairing : std::uint8_t { none, first, second };
+
+/// What deltas to one owner have shown of the network between this member and it, whichever limits
+/// they told of.
+struct OwnerLink {
+    Instant told_at{};        // when the last one was sent
+    Instant settled_since{};  // since then none was lost, as far as one can know
+};
 
 class OwnerView {
   public:
@@ -97,16 +104,17 @@ class OwnerView {
     /// later question stays unanswered, because the owner sends a publication when something
     /// changes.
     void rest() { resting_ = true; }
-    /// To be called before a delta is put together. `told_limits` is the number of limits that the
-    /// owner is told of. True if the last one was lost, as far as one can know.
+    /// To be called before a delta is put together, with the link to the owner. `hot`: whether the
+    /// limit is (SyncedLimit::hot()). `told_limits` is the number of limits that the owner is told
+    /// of. True if the last one was lost, as far as one can know.
     bool begin_telling(const SyncSettings& settings, const limiter::LimitParameters& limit,
-                       Instant now, std::size_t told_limits = 1);
+                       bool hot, OwnerLink& link, Instant now, std::size_t told_limits = 1);
     /// Whether this member and the owner, an owner as well, tell each other of the limit as seldom
     /// as they may: for seconds nothing was lost between them.
     [[nodiscard]] bool steady() const { return steady_; }
-    /// Whether the owner may hold its answer to the next delta back. Now and then it may not, so
-    /// that the round trip is known.
-    [[nodiscard]] bool lets_answers_wait(Instant now) const;
+    /// Whether the owner may hold its answer to the next delta back, which tells so much (news()).
+    /// Now and then it may not, so that the round trip is known.
+    [[nodiscard]] bool lets_answer_wait(double news, bool hot, Instant now) const;
     /// Remembers a delta that is being sent. `counts` must be quantised. `may_wait`: the owner may
     /// hold its answer back, for kAnswerMayWait.
     void sent(const OriginCounts& counts, Instant now, std::size_t told_limits = 1,
@@ -198,6 +206,9 @@ class OwnerView {
         std::optional<Instant> at;
     };
     [[nodiscard]] Told told(const SyncSettings& settings, Instant now) const;
+    [[nodiscard]] static bool may_be_seldom(const SyncSettings& settings,
+                                            const limiter::LimitParameters& limit, bool hot,
+                                            std::size_t told_limits);
     void acknowledge(const TotalEntry& total, const OriginCounts& own, Instant now);
     void note_round_trip(Duration measured, Instant now);
     [[nodiscard]] double ride_seconds(const SyncSettings& settings, Duration keep) const;
@@ -222,8 +233,7 @@ class OwnerView {
     bool owner_sheds_ = false;
     Pairing pairing_ = Pairing::none;
     bool steady_ = false;
-    std::optional<Instant> settled_since_;  // since then nothing was lost
-    std::optional<Instant> measured_at_;    // the round trip
+    std::optional<Instant> measured_at_;  // the round trip
     std::optional<Instant> heard_;
     std::optional<Instant> sent_at_;
     std::optional<Instant> known_at_;

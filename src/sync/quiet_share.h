@@ -41,6 +41,13 @@ namespace weir::sync {
     return low / (4 * shares);
 }
 
+/// What has to be told soon waits for others up to the next multiple of this time.
+inline constexpr Duration kTellingRound = std::chrono::milliseconds(50);
+/// Whether a multiple of it lies after `previous`, and not after `now`.
+[[nodiscard]] inline bool begins_telling_round(Instant previous, Instant now) {
+    return now.time_since_epoch() / kTellingRound != previous.time_since_epoch() / kTellingRound;
+}
+
 /// First use is told within this time at the latest, and sooner where the limit could fill by then.
 inline constexpr Duration kFirstUse = std::chrono::seconds(1);
 /// An origin that goes on using a limit says so at least so often, so that the owner can wake it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "base/assert.h"
 #include "sync/reckoning.h"
@@ -22,25 +23,30 @@ constexpr double kUncertainDeviations = 2;
 /// The table is swept in about this many ticks.
 constexpr std::size_t kSumSweepTicks = 6000;
 
+[[nodiscard]] float single(double value) {
+    WEIR_ASSERT(std::abs(value) <= std::numeric_limits<float>::max());
+    return static_cast<float>(value);
+}
+
 /// Makes a cell for a run that is not known here, without taking in what its entry tells. Only what
 /// no owner has confirmed is new: the rest is in the level that a former first owner handed over.
 void begin_run(QuietCell& cell, const QuietEntry& entry, Instant now) {
     if (cell.run == entry.run) {
         return;
     }
-    cell = {.member = cell.member,
+    cell = {.admitted = std::max(0.0, entry.admitted - entry.fresh),
+            .told_at = now,
+            .member = cell.member,
             .run = entry.run,
-            .admitted = std::max(0.0, entry.admitted - entry.fresh),
             .limit_rate = cell.limit_rate,
-            .low = cell.low,
-            .told_at = now};
+            .low = cell.low};
 }
 
 /// Takes the limit's parameters that the entry tells; an origin tells them until it is confirmed.
 void take_limit_of(QuietCell& cell, const QuietEntry& entry) {
     if (entry.limit_rate > 0 || entry.low > 0) {
-        cell.limit_rate = entry.limit_rate;
-        cell.low = entry.low;
+        cell.limit_rate = single(entry.limit_rate);
+        cell.low = single(entry.low);
     }
 }
 
@@ -58,9 +64,9 @@ QuietCell* QuietTold::find(MemberNumber member) {
 }
 
 void QuietTold::take_parameters(MemberNumber teller, Duration memory, Instant now) {
-    constexpr double kNone = std::numeric_limits<double>::infinity();
-    double least_rate = kNone;
-    double least_low = kNone;
+    constexpr float kNone = std::numeric_limits<float>::infinity();
+    float least_rate = kNone;
+    float least_low = kNone;
     for (const QuietCell& cell : cells) {
         const bool lately = cell.member == teller || now - cell.told_at <= memory;
         if (lately && (cell.limit_rate > 0 || cell.low > 0)) {
@@ -75,6 +81,12 @@ void QuietTold::take_parameters(MemberNumber teller, Duration memory, Instant no
     }
 }
 
+void QuietTold::learn_parameters(const limiter::LimitParameters& parameters) {
+    WEIR_ASSERT(parameters.rate >= 0 && parameters.low >= 0);
+    rate = rate > 0 ? rate : single(parameters.rate);
+    low = low > 0 ? low : single(parameters.low);
+}
+
 void QuietTold::advance(double shares, Instant now) {
     const double seconds = std::max(0.0, to_seconds(now - advanced));
     advanced = std::max(advanced, now);
@@ -86,13 +98,13 @@ void QuietTold::advance(double shares, Instant now) {
             silent_share(low, shares) + rate / (2 * shares) * silent - cell.expected;
         const double more = std::clamp(cell.steady * seconds, 0.0, std::max(0.0, most));
         WEIR_ASSERT(more >= 0);
-        cell.expected += more;
+        cell.expected += single(more);
         expected += more;
     }
     sum.advance(rate, expected, seconds);
     handed.advance(rate, expected, seconds);
-    given.sum = std::max(0.0, given.sum - rate * seconds / 2);
-    given.full = std::max(0.0, given.full - rate * seconds);
+    given.sum = single(std::max(0.0, given.sum - rate * seconds / 2));
+    given.full = single(std::max(0.0, given.full - rate * seconds));
 }
 
 void QuietTold::begin_if_empty(Instant now) {
@@ -103,8 +115,8 @@ void QuietTold::begin_if_empty(Instant now) {
 }
 
 void QuietTold::give() {
-    given.sum = bound();
-    given.full = level();
+    given.sum = single(bound());
+    given.full = single(level());
     WEIR_ASSERT(given.sum >= 0 && given.full >= 0);
     clear();
     // What origins tell if this member is the first owner again, another one may have handed over.
@@ -114,7 +126,7 @@ void QuietTold::give() {
 double QuietTold::uncounted(const QuietCell& cell) const {
     // What does not drain at the full rate meanwhile, the origin begins its run with.
     const double drains = rate * std::max(0.0, to_seconds(advanced - cell.told_at));
-    const double counts = std::min(cell.expected, drains);
+    const double counts = std::min<double>(cell.expected, drains);
     const double chance = kUncertainRequests + kUncertainDeviations * std::sqrt(counts);
     WEIR_ASSERT(counts >= 0);
     return cell.expected - counts + std::min(counts, chance);
@@ -227,15 +239,15 @@ QuietTold* QuietSums::receive(MemberNumber from, const QuietEntry& entry, Instan
                  cell->expected);
     if (known) {
         const double seconds = std::max(1e-3, to_seconds(now - cell->told_at));
-        cell->steady +=
-            (increase / seconds - cell->steady) * (1 - std::exp(-seconds / kSteadySeconds));
+        const double part = 1 - std::exp(-seconds / kSteadySeconds);
+        cell->steady += single((increase / seconds - cell->steady) * part);
     } else {
-        cell->steady = entry.rate;
+        cell->steady = single(entry.rate);
     }
     WEIR_ASSERT(!known || entry.admitted >= cell->admitted);
     cell->run = entry.run;
     cell->admitted = entry.admitted;
-    cell->rate = entry.rate;
+    cell->rate = single(entry.rate);
     cell->expected = 0;
     cell->told_at = now;
     cell->no_room = entry.no_room;
@@ -310,7 +322,7 @@ std::optional<double> QuietSums::receive_beside(MemberNumber from, const QuietEn
     const double increase = std::max(0.0, entry.admitted - cell->admitted);
     cell->admitted += increase;
     WEIR_ASSERT(told->rate >= 0 && told->low >= 0);
-    cell->rate = entry.rate;
+    cell->rate = single(entry.rate);
     cell->expected = 0;
     cell->told_at = told->told_at = now;
     cell->no_room = true;
@@ -342,7 +354,9 @@ void QuietSums::remove(const LimitKey& key) {
 void QuietSums::remove_slot(std::uint32_t slot) {
     WEIR_ASSERT(slots_[slot].place == slot + 1);
     by_key_.remove(hash(slots_[slot].key), slot);
-    slots_[slot] = QuietTold{};
+    // Made anew in place: to assign an empty one would keep the room of its cells.
+    std::destroy_at(&slots_[slot]);
+    std::construct_at(&slots_[slot]);
     free_.push_back(slot);
 }
 

@@ -8,6 +8,7 @@
 // its slot for as long as it lives, because origins name it by the slot's number.
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/instant.h"
 #include "base/mapped_memory.h"
 #include "base/random.h"
+#include "limiter/laws.h"
 #include "membership/owners.h"
 #include "sync/messages.h"
 #include "sync/quiet_share.h"
@@ -32,28 +34,30 @@ enum class HandedBy : std::uint8_t {
     other_snapshot,  ///< another member, which may have been an owner before it was restarted
 };
 
-/// What one origin has told of a quiet limit.
+/// What one origin has told of a quiet limit. Rates and estimates are single precision, because
+/// entries tell rates with 17 bits, and there may be millions of cells.
 struct QuietCell {
+    double admitted = 0;
+    Instant told_at{};
     MemberNumber member = 0;
     std::uint32_t run = 0;
-    double admitted = 0;
-    double limit_rate = 0;  // the limit's parameters as it told them; both 0: not yet
-    double low = 0;
-    double rate = 0;      // as told
-    double steady = 0;    // the weight per second that its entries show, averaged over seconds
-    double expected = 0;  // weight that it is expected to have admitted since its last entry
-    Instant told_at{};
+    float limit_rate = 0;  // the limit's parameters as it told them; both 0: not yet
+    float low = 0;
+    float rate = 0;           // as told
+    float steady = 0;         // the weight per second that its entries show, averaged over seconds
+    float expected = 0;       // weight that it is expected to have admitted since its last entry
     bool no_room = false;     // it cannot wake the limit (QuietEntry::no_room)
     std::uint8_t orders = 0;  // how often it was ordered to wake in vain
 };
+static_assert(sizeof(QuietCell) == 48);
 
 struct QuietTold {
     LimitKey key;
     /// The limit's parameters: the smallest that its origins told. These may have different
     /// definitions for a moment, and who is right cannot be known here. To wake too soon costs some
     /// messages. 0: not told yet.
-    double rate = 0;
-    double low = 0;
+    float rate = 0;
+    float low = 0;
     QuietSum sum;
     /// What the former first owner handed over, and what it had not confirmed of what origins tell
     /// here. It contains what origins told that are gone, and what those tell again that are not:
@@ -62,24 +66,28 @@ struct QuietTold {
     /// When the sums began, and whether a former first owner has handed over since, or what this
     /// member had on its disk was added.
     Instant began_at{};
-    bool handed_over = false;
     /// The number by which origins may name the limit in their entries, for as long as the sum
     /// stays; never 0 while it lives.
     std::uint32_t place = 0;
+    bool handed_over = false;
     /// What was handed over from here last, for a new first owner that asks for it: `sum` and, as
     /// `full`, the level. Both 0: nothing.
     struct {
-        double sum = 0;
-        double full = 0;
+        float sum = 0;
+        float full = 0;
     } given;
     Instant advanced{};  // the time for which the sums hold
     Instant told_at{};
-    std::vector<QuietCell> cells;
+    /// A cell for each origin. Most limits that are far below their limit have one, which lies
+    /// here.
+    boost::container::small_vector<QuietCell, 1> cells;
 
     [[nodiscard]] QuietCell* find(MemberNumber member);
     /// Takes rate and low from the cell that is told of now, and from those that were told of
     /// within `memory`.
     void take_parameters(MemberNumber teller, Duration memory, Instant now);
+    /// Takes these for what no origin has told yet.
+    void learn_parameters(const limiter::LimitParameters& parameters);
     /// Brings the sum to `now`. `shares` is shares_among().
     void advance(double shares, Instant now);
     /// The level that the limit has when it is woken now, at the time of the last advance(). What
@@ -98,6 +106,11 @@ struct QuietTold {
         sum.clear();
         handed.clear();
     }
+    /// Takes out the cells for which `gone` is true.
+    template <class Gone>
+    void drop_cells(Gone gone) {
+        cells.erase(std::remove_if(cells.begin(), cells.end(), gone), cells.end());
+    }
     /// Sums that have drained begin anew with what is told now.
     void begin_if_empty(Instant now);
     /// The sums go to another first owner. They are not added here when the limit wakes.
@@ -105,6 +118,7 @@ struct QuietTold {
     /// The rates that were told lately, added up.
     [[nodiscard]] double rates(Instant now) const;
 };
+static_assert(sizeof(QuietTold) == 3 * 64);
 
 class QuietSums {
   public:

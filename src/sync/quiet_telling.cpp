@@ -12,8 +12,6 @@
 namespace weir::sync {
 namespace {
 
-/// What has to be told soon waits for others up to the next multiple of this time.
-constexpr Duration kTellingRound = std::chrono::milliseconds(50);
 constexpr double kFirstUseShare = 0.25;  // of the time in which the rate fills `low`
 /// An entry without a confirmation is sent again after this time, and the time for which the
 /// confirmation may wait; after the second one each waits twice as long as the one before.

@@ -52,20 +52,23 @@ void Reporter::begin_run(SyncedLimit& limit, const limiter::LocalCounts& base, I
     }
 }
 
+std::uint64_t Reporter::cold_every() const {
+    return std::clamp<std::uint64_t>(awake_.size() / kColdEachTick, 1, kColdEvery);
+}
+
 void Reporter::tick(Instant now, DeltaSink& sink) {
     ++ticks_;
     woken_.clear();
     ask_for_rests(now);
     fall_quiet(now, sink);
     candidates_.clear();
-    const std::uint64_t cold_every =
-        std::clamp<std::uint64_t>(awake_.size() / kColdEachTick, 1, kColdEvery);
+    const std::uint64_t every = cold_every();
     for (std::size_t i = 0; i < awake_.size();) {
         const std::uint32_t slot = awake_[i];
         SyncedLimit& limit = slots_[slot];
         // A shard's limits in the same tick: they have the same owners and share datagrams.
         const membership::Shard turn = membership::shard_of(limit.key.quota);
-        const bool due = (ticks_ + turn) % cold_every == 0 || limit.looked == Instant{};
+        const bool due = (ticks_ + turn) % every == 0 || limit.looked == Instant{};
         if (due || limit.hot()) {
             look_at(slot, now);
         }

@@ -132,11 +132,13 @@ class Reporter {
     };
     /// The rounds of deltas to one owner: when the last one was sent, when the next one is allowed,
     /// how many limits in use had a view of that owner, and whether there was room for all of them.
+    /// Beside them what the deltas have shown of the network.
     struct Round {
         Instant last{};
         Instant next{};
         std::size_t limits = 0;
         bool cut_short = false;
+        OwnerLink link;
     };
     /// The owner to which deltas go in a tick, the least need that is sent, and whether any was.
     struct Opened {
@@ -177,6 +179,9 @@ class Reporter {
     [[nodiscard]] double priority(const Candidate& candidate, Instant now) const;
     void sort_by_priority(Instant now);
     [[nodiscard]] std::vector<Opened> open_packets(Instant now, DeltaSink& sink);
+    /// Limits that are not hot are looked at in each so many ticks.
+    [[nodiscard]] std::uint64_t cold_every() const;
+    [[nodiscard]] bool waits_for_round(const Candidate& candidate, Instant now) const;
     [[nodiscard]] bool opens(const Candidate& candidate, Instant now, DeltaSink& sink);
     void open_for_presence(std::vector<Opened>& all, Instant now) const;
     [[nodiscard]] static Opened* find_opened(std::vector<Opened>& all,
@@ -214,7 +219,7 @@ class Reporter {
     std::map<gossip::MemberId, Round> rounds_;
     std::vector<std::uint32_t> woken_;  // slots that have become awake since the last tick
     std::vector<LimitKey> dismissed_;   // limits that fall quiet in the next tick
-    bool put_off_ = false;              // the last tick had no room for all deltas that were due
+    bool put_off_ = false;  // since the last round there was no room for all deltas that were due
     std::size_t isolated_ = 0;
     Instant previous_tick_{};
     Instant touched_at_{};

@@ -52,6 +52,9 @@ void Reporter::distrust(const gossip::MemberId& owner, Instant now) {
 }
 
 void Reporter::ask_anew(Instant now) {
+    for (auto& [owner, round] : rounds_) {
+        round.link = {};
+    }
     for (const auto& [key, slot] : by_key_) {
         for (OwnerView& view : slots_[slot].views) {
             view.ask_anew();

@@ -77,12 +77,24 @@ void Reporter::sort_by_priority(Instant now) {
         [](const Candidate& one, const Candidate& other) { return one.priority > other.priority; });
 }
 
-/// Whether a packet goes because of this delta, or shortly before its time because of an answer.
+/// Whether a delta that has to go waits for the next round of what is told of quiet limits, because
+/// nothing is lost between two owners and the limit is not hot. Of many limits each is looked at
+/// only now and then, and might miss all rounds; but many fill a datagram by themselves.
+bool Reporter::waits_for_round(const Candidate& candidate, Instant now) const {
+    const SyncedLimit& limit = slots_[candidate.slot];
+    const OwnerView& view = limit.views[candidate.view];
+    return candidate.need == Need::must && view.steady() && !limit.hot() && cold_every() == 1 &&
+           !view.misses_answer(settings_, now) && !begins_telling_round(previous_tick_, now);
+}
+
+/// Whether a packet goes because of this delta, or between two owners shortly before its time
+/// because of an answer.
 bool Reporter::opens(const Candidate& candidate, Instant now, DeltaSink& sink) {
     const OwnerView& view = slots_[candidate.slot].views[candidate.view];
+    const bool goes = candidate.need >= Need::must && !waits_for_round(candidate, now);
     const bool goes_along =
-        candidate.need == Need::ride_along && view.steady() && sink.answer_goes_to(view.owner());
-    return (candidate.need >= Need::must || goes_along) && may_send(candidate, now);
+        view.steady() && candidate.need >= Need::ride_along && sink.answer_goes_to(view.owner());
+    return (goes || goes_along) && may_send(candidate, now);
 }
 
 /// The owners to whom a packet goes in this tick, and the least need that rides along: what is
@@ -145,9 +157,11 @@ void Reporter::open_for_presence(std::vector<Opened>& all, Instant now) const {
 
 void Reporter::send_due(Instant now, DeltaSink& sink) {
     leave_out_awaited(now, sink);
-    if (std::exchange(put_off_, false)) {
+    if (put_off_) {
         sort_by_priority(now);
     }
+    // What waits for a round has to find it sorted.
+    put_off_ = put_off_ && !begins_telling_round(previous_tick_, now);
     std::vector<Opened> opened = open_packets(now, sink);
     for (const Candidate& candidate : candidates_) {
         SyncedLimit& limit = slots_[candidate.slot];
@@ -176,14 +190,15 @@ void Reporter::send_due(Instant now, DeltaSink& sink) {
 
 void Reporter::send(SyncedLimit& limit, OwnerView& view, std::size_t told_limits, Instant now,
                     DeltaSink& sink) {
-    if (view.begin_telling(settings_, limit.parameters, now, told_limits)) {
+    OwnerLink& link = rounds_[view.owner()].link;
+    const bool hot = limit.hot();
+    if (view.begin_telling(settings_, limit.parameters, hot, link, now, told_limits)) {
         ++statistics_.deltas_resent;
     }
     ++statistics_.deltas_sent;
-    // What is told only because its time has come brings nothing new from the owner either.
-    const bool may_wait =
-        view.lets_answers_wait(now) &&
-        view.news(settings_, limit.parameters, limit.own, limit.thresholds(settings_), now) <= 1;
+    const double news =
+        view.news(settings_, limit.parameters, limit.own, limit.thresholds(settings_), now);
+    const bool may_wait = view.lets_answer_wait(news, hot, now);
     DeltaEntry entry = limit.delta(settings_, view, now);
     entry.answer_may_wait = may_wait;
     WEIR_ASSERT(entry.run != 0 && entry.run == limit.run);

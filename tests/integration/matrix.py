@@ -27,8 +27,8 @@ own arrival times. There are two children of 1,000/s each under a parent of 3,00
 is measured) or of 1,500/s (then the parent is measured). A case is measured for 30 s, from
 t0 + high/(offered - rate) + 1 s on. The mean is the rate that fits best, the least second is one by the
 clock, the worst one is the worst of all that begin with a bin of 10 ms, without what had waited for the
-machine (decision 0119). All are admitted over the limit; at 0.95x over the offered load. With 7 sidecars the quotas share their owners, and load
-arrives only at sidecars that own none of them.
+machine (decision 0119). All are admitted over the limit; at 0.95x over the offered load. With 7 sidecars the
+quotas share their owners, and load arrives only at sidecars that own none of them.
 
 Written by `tests/integration/matrix.py`; this table on {date}, {cores} cores,
 {jobs} case(s) at once. A run that breaks its bounds on a machine that was late is repeated (0092);

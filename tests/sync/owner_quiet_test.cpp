@@ -243,7 +243,26 @@ TEST_CASE_FIXTURE(Fixture, "an origin without room tells of the limit's rate onl
     const QuietTold* told = sums.receive(3, stuck, now);
     REQUIRE(told != nullptr);
     CHECK(told->low == kLow);
-    CHECK(told->rate == parameters.rate);
+    CHECK(told->rate == static_cast<float>(parameters.rate));
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "a sum that is made anew keeps no room for the origins of another limit") {
+    QuietSums sums(settings, statistics, Random(3));
+    for (const MemberNumber origin : {3u, 4u, 5u}) {
+        REQUIRE(sums.receive(origin, entry(10, 10), now) != nullptr);
+    }
+    CHECK(sums.find(key)->cells.size() == 3);
+    CHECK(sums.find(key)->cells.capacity() >= 3);
+    sums.remove(key);
+    QuietEntry other = entry(20, 20);
+    ++other.key.period_ms;
+    const QuietTold* told = sums.receive(4, other, now);
+    REQUIRE(told != nullptr);
+    CHECK(sums.slots() == 1);
+    CHECK(told->cells.size() == 1);
+    CHECK(told->cells.capacity() == 1);
+    CHECK(told->bound() == 20);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what was heard of an awake limit is not added when it is quiet again") {

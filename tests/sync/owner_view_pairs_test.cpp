@@ -21,6 +21,9 @@ constexpr std::uint32_t kRun = 7;
 struct Pair {
     SyncSettings settings;
     OwnerView view{gossip::MemberId{Endpoint::v4(1, 1), 1}};
+    OwnerLink link;
+    bool hot = true;
+    bool answer_waits = false;  // that to the last delta
     OriginCounts own;
     Thresholds thresholds{5, 10};
     Instant now{std::chrono::seconds(1000)};
@@ -46,8 +49,10 @@ struct Pair {
     Duration keep_alive() const { return view.keep_alive(settings, kRate); }
     /// Whether the last one was lost.
     bool tell(const limiter::LimitParameters& limit = kLimit, std::size_t limits = 1) {
-        const bool lost = view.begin_telling(settings, limit, now, limits);
-        view.sent(own, now, limits, view.lets_answers_wait(now));
+        const bool lost = view.begin_telling(settings, limit, hot, link, now, limits);
+        answer_waits =
+            view.lets_answer_wait(view.news(settings, limit, own, thresholds, now), hot, now);
+        view.sent(own, now, limits, answer_waits);
         return lost;
     }
     void answer(const OriginCounts& counts) {
@@ -70,7 +75,7 @@ struct Pair {
             if (need() >= Need::must) {
                 CHECK_FALSE(tell());
                 const OriginCounts told = own;
-                pass(view.lets_answers_wait(now) ? wait : kOnTheWay);
+                pass(answer_waits ? wait : kOnTheWay);
                 answer(told);
             }
             pass(10ms);
@@ -182,14 +187,7 @@ TEST_CASE_FIXTURE(Pair, "others tell as often as ever") {
         go_on(6s);
         REQUIRE(view.steady());
         view.ask_anew();
-        CHECK_FALSE(view.steady());
-        tell();
-        answer(own);
-    }
-    SUBCASE("of a new run") {
-        go_on(6s);
-        REQUIRE(view.steady());
-        view.begin_run(own, now);
+        link = {};
         CHECK_FALSE(view.steady());
         tell();
         answer(own);
@@ -207,6 +205,53 @@ TEST_CASE_FIXTURE(Pair, "others tell as often as ever") {
     CHECK_FALSE(view.steady());
 }
 
+TEST_CASE_FIXTURE(Pair, "what the link has shown holds for a run that begins later") {
+    tell();
+    answer(own);
+    go_on(6s);
+    REQUIRE(view.steady());
+    for (const bool near : {false, true}) {
+        hot = near;
+        view.begin_run(own, now);
+        CHECK_FALSE(view.steady());
+        tell();
+        CHECK(view.steady());
+        CHECK_FALSE(answer_waits);  // the owner knows nothing of this run
+    }
+}
+
+TEST_CASE_FIXTURE(Pair, "of a limit that is not hot only a leap is answered at once") {
+    tell();
+    answer(own);
+    go_on(6s);
+    REQUIRE(view.lets_answer_wait(1, true, now));
+    CHECK_FALSE(view.lets_answer_wait(1.1, true, now));
+    CHECK(view.lets_answer_wait(1.1, false, now));
+    while (need() < Need::urgent) {
+        REQUIRE(
+            view.lets_answer_wait(view.news(settings, kLimit, own, thresholds, now), false, now));
+        own.admitted += 1;
+        own.offered += 1;
+    }
+    tell();
+    CHECK_FALSE(answer_waits);
+}
+
+TEST_CASE_FIXTURE(Pair, "a loss under one limit counts for the others of the link") {
+    tell();
+    answer(own);
+    go_on(6s);
+    OwnerView lossy{view.owner()};
+    lossy.begin_run(own, now);
+    lossy.pair(Pairing::first);
+    CHECK_FALSE(lossy.begin_telling(settings, kLimit, hot, link, now));
+    lossy.sent(own, now);
+    pass(100ms);
+    CHECK(lossy.begin_telling(settings, kLimit, hot, link, now));
+    tell();
+    CHECK_FALSE(view.steady());
+}
+
 TEST_CASE_FIXTURE(Pair, "now and then an answer may not wait, so that the round trip is known") {
     tell();
     answer(own);
@@ -216,7 +261,7 @@ TEST_CASE_FIXTURE(Pair, "now and then an answer may not wait, so that the round 
     Duration longest{};
     const Instant end = now + 60s;
     while (now < end) {
-        const bool waits = view.lets_answers_wait(now);
+        const bool waits = view.lets_answer_wait(0, hot, now);
         const Instant before = now;
         go_on(100ms);
         waited = waits ? waited + (now - before) : Duration::zero();
@@ -235,6 +280,22 @@ TEST_CASE_FIXTURE(Pair, "at a hard edge each request is news, and many limits sh
     REQUIRE(view.steady());
     SUBCASE("an edge") {
         tell(edge);
+        CHECK_FALSE(view.steady());
+    }
+    SUBCASE("an edge that is far away, until it is near") {
+        hot = false;
+        tell(edge);
+        CHECK(view.steady());
+        hot = true;
+        tell(edge);
+        CHECK_FALSE(view.steady());
+    }
+    SUBCASE("a few more that are not hot") {
+        hot = false;
+        tell(kLimit, settings.few_limits + 2);
+        CHECK(view.steady());
+        answer(own);
+        tell(kLimit, 2 * settings.few_limits);
         CHECK_FALSE(view.steady());
     }
     SUBCASE("few limits") {
