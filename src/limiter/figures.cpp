@@ -13,6 +13,8 @@ namespace {
 
 /// How many records are read for gauges at a time.
 constexpr std::uint32_t kGaugedAtOnce = 16'384;
+/// A round of survey() takes at least so many calls. A sooner one would be looked at by nobody.
+constexpr std::uint32_t kCallsEachRound = 10;
 /// How many instances of one definition statistics_of() looks at.
 constexpr std::uint32_t kMostInstances = 10'000;
 /// A rate below this counts as 0.
@@ -269,7 +271,8 @@ void Figures::survey(Instant now) {
     if (survey_hand_ == 0) {
         surveying_.assign(slots_used_, {});
     }
-    const std::uint32_t to = std::min(end, survey_hand_ + kGaugedAtOnce);
+    const std::uint32_t part = std::min(kGaugedAtOnce, end / kCallsEachRound + 1);
+    const std::uint32_t to = std::min(end, survey_hand_ + part);
     WEIR_ASSERT(survey_hand_ < to);
     gauge_records(survey_hand_ + 1, to, now, surveying_);
     survey_hand_ = to;

@@ -102,7 +102,8 @@ class Limiter {
     [[nodiscard]] std::uint32_t waiting(std::string_view quota) const;
     /// Visits the figures of every definition. Counters are current. Gauges are current, too, while
     /// there are at most 16,384 records. With more records they come from the last complete round
-    /// of maintain(), which reads 16,384 records in each call.
+    /// of maintain(), which takes ten calls, or more where that would be over 16,384 records a
+    /// call.
     void for_each_statistics(Instant now,
                              const std::function<void(const DefinitionStatistics&)>& visit) const;
     /// The figures of one definition, or nothing if there is none of that name. Looks at its own

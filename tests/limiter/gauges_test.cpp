@@ -11,9 +11,11 @@ using namespace weir;
 using namespace weir::limiter;
 using namespace weir::limiter::testing;
 
+/// Calls of maintain() in which the gauges of all instances are read, if they are not too many.
+constexpr int kCallsEachRound = 10;
+
 TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time") {
     constexpr int kInstances = 40'000;
-    constexpr std::uint64_t kMostAtOnce = 16'384;
     LimiterOptions options;
     options.max_instances = kInstances + 1;
     Fixture fixture({quota("k/{key}", {borders(10, 10, 20)})}, options);
@@ -33,9 +35,9 @@ TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time
         CHECK(fixture.admits("k/7"));
     }
     std::uint64_t before = gauged();
-    for (int call = 0; call < 3; ++call) {
+    for (int call = 0; call < kCallsEachRound; ++call) {
         fixture.limiter.maintain(fixture.now);
-        CHECK(gauged() - before <= kMostAtOnce);
+        CHECK(gauged() - before <= kInstances / kCallsEachRound + 1);
         before = gauged();
     }
     const DefinitionStatistics seen = figures();
@@ -50,9 +52,23 @@ TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time
     fixture.limiter.maintain(fixture.now);
     CHECK(figures().level_ratio_max == doctest::Approx(0.5));
     CHECK(figures().offered == kInstances + 8);
-    fixture.limiter.maintain(fixture.now);
-    fixture.limiter.maintain(fixture.now);
+    for (int call = 1; call < kCallsEachRound; ++call) {
+        fixture.limiter.maintain(fixture.now);
+    }
     CHECK(figures().level_ratio_max == doctest::Approx(0.9));
+}
+
+TEST_CASE("a call of upkeep reads the gauges of at most 16,384 records") {
+    constexpr int kInstances = 200'000;
+    LimiterOptions options;
+    options.max_instances = kInstances + 1;
+    Fixture fixture({quota("k/{key}", {borders(10, 10, 20)})}, options);
+    for (int i = 0; i < kInstances; ++i) {
+        CHECK(fixture.admits("k/" + std::to_string(i)));
+    }
+    const std::uint64_t before = fixture.limiter.counters().gauged;
+    fixture.limiter.maintain(fixture.now);
+    CHECK(fixture.limiter.counters().gauged - before == 16'384);
 }
 
 TEST_CASE("a definition that comes in the middle of a round is in it") {
@@ -67,7 +83,9 @@ TEST_CASE("a definition that comes in the middle of a round is in it") {
     const std::vector<DefinitionChange> changes{{"new", quota("new", {borders(10, 10, 20)})}};
     REQUIRE(fixture.limiter.change(changes, fixture.now) == 0);
     CHECK(fixture.admits("new"));
-    fixture.limiter.maintain(fixture.now);
+    for (int call = 1; call < kCallsEachRound; ++call) {
+        fixture.limiter.maintain(fixture.now);
+    }
     std::map<std::string, DefinitionStatistics> found;
     fixture.limiter.for_each_statistics(
         fixture.now, [&](const DefinitionStatistics& one) { found[std::string(one.quota)] = one; });
