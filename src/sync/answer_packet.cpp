@@ -32,34 +32,18 @@ void AnswerPacket::begin() {
     begin_size_ = payload_.size();
 }
 
-bool AnswerPacket::add(const gossip::MemberId& to, const TotalEntry& entry) {
-    if (answered_ || to != to_ || entry.key != said_.key) {
-        return false;
-    }
-    append(entry);
-    answered_ = true;
-    return true;
-}
-
-void AnswerPacket::append(const std::optional<TotalEntry>& entry) {
+void AnswerPacket::add(const SaidCounts& said, const std::optional<TotalEntry>& total) {
     EntryBuffer buffer;
     ByteWriter writer(buffer);
-    encode_answer(writer, said_, entry);
+    encode_answer(writer, said, total);
     WEIR_ASSERT(writer.ok());
     if (payload_.size() + writer.size() > gossip::kMaximumPayload) {
         send();
         begin();
     }
     append_bytes(payload_, writer.written());
-    WEIR_ASSERT(payload_.size() <= gossip::kMaximumPayload);
-}
-
-void AnswerPacket::next() {
-    if (!answered_) {
-        append(std::nullopt);
-    }
-    answered_ = false;
     ++index_;
+    WEIR_ASSERT(payload_.size() <= gossip::kMaximumPayload);
 }
 
 void AnswerPacket::send() {

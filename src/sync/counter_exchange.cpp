@@ -52,7 +52,7 @@ CounterExchange::CounterExchange(const SyncSettings& settings, limiter::Limiter&
                      }),
       delta_answers_(kAnswerMayWait, kDeltaAnswers,
                      [this](const gossip::MemberId& to, const Unanswered& message) {
-                         answer_later(to, message);
+                         answer_deltas(to, message);
                      }) {
     window_owner_.watch(lost_owners_);
 }
@@ -86,7 +86,6 @@ void CounterExchange::answered(const gossip::MemberId& member, Instant now) {
     if (!std::exchange(answered_at_once_, false)) {
         return;  // the answer waits, and so does what waits for it
     }
-    owner_.publish_deferred(silence_.number(member, now), now, *this);
     const auto to_it = [&](const gossip::MemberId& to) { return to == member; };
     delta_answers_.send_due(now, to_it);
     quiet_answers_.send_due(now, to_it);

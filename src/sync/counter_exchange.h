@@ -22,7 +22,6 @@
 #include "membership/transport.h"
 #include "sync/allowance_origin.h"
 #include "sync/allowance_owner.h"
-#include "sync/answer_packet.h"
 #include "sync/fair_exchange.h"
 #include "sync/fleet_clock.h"
 #include "sync/hot_table.h"
@@ -181,7 +180,7 @@ class CounterExchange final : public DeltaSink,
     [[nodiscard]] bool receive_entry(const membership::Received& message, ByteReader& reader,
                                      MemberNumber sender);
     void receive_deltas(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
-    void answer_later(const gossip::MemberId& to, const Unanswered& message);
+    void answer_deltas(const gossip::MemberId& to, const Unanswered& message);
     void send_quiet_answer(const gossip::MemberId& to, const QuietAnswer& answer);
     void receive_answers(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
     void receive_quiet(ByteReader& reader, const gossip::MemberId& from, MemberNumber sender);
@@ -279,7 +278,6 @@ class CounterExchange final : public DeltaSink,
     WaitingAnswers<Unanswered> delta_answers_;
     bool answered_at_once_ = false;      // a delta message of the datagram that is being received
     std::vector<LimitKey> has_to_wake_;  // only used within report()
-    AnswerPacket* answering_ = nullptr;  // answers the deltas being received; else null
     gossip::MemberId self_;
     MemberNumber self_number_ = 0;
     LoadMeter load_;

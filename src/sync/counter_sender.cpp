@@ -47,7 +47,11 @@ void CounterExchange::send_entry(const gossip::MemberId& to, gossip::MessageType
 
 void CounterExchange::send_delta(const gossip::MemberId& owner, const DeltaEntry& entry) {
     if (owner == self_) {
-        owner_.receive(self_, self_number_, entry, now_, *this);
+        if (owner_.receive(self_, self_number_, entry, now_, *this)) {
+            if (const auto total = owner_.answer(self_number_, entry.key, now_)) {
+                send_total(self_, *total);
+            }
+        }
         return;
     }
     std::array<std::byte, kMaximumEntrySize> buffer;
@@ -126,7 +130,7 @@ void CounterExchange::send_total(const gossip::MemberId& to, const TotalEntry& e
     WEIR_ASSERT(entry.life != 0);
     if (to == self_) {
         reporter_.receive(self_, entry, now_);
-    } else if (answering_ == nullptr || !answering_->add(to, entry)) {
+    } else {
         send_entry(to, gossip::MessageType::total, entry);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "sync/answer_packet.h"
 #include "sync/counter_exchange.h"
 
 namespace weir::sync {
@@ -24,53 +25,39 @@ void CounterExchange::receive_deltas(ByteReader& reader, const gossip::MemberId&
             break;
         }
     }
-    const bool waits = !entries.empty() &&
-                       std::all_of(entries.begin(), entries.end(),
-                                   [](const DeltaEntry& each) { return each.answer_may_wait; });
     Unanswered message{tag, {}};
-    AnswerPacket answer(transport_, from, tag, counters_.dropped_entries);
-    for (DeltaEntry& entry : entries) {
-        entry.answer_may_wait = waits;
+    for (const DeltaEntry& entry : entries) {
         ++counters_.deltas_received;
-        answer.expect(said_in(entry));
-        message.said.emplace_back();
-        if (!skips(entry.key, from)) {
-            WEIR_ASSERT(answering_ == nullptr);
-            answering_ = waits ? nullptr : &answer;
-            if (owner_.receive(from, sender, entry, now_, *this)) {
-                message.said.back() = said_in(entry);
-            }
-            answering_ = nullptr;
-        }
-        answer.next();
+        const bool taken =
+            !skips(entry.key, from) && owner_.receive(from, sender, entry, now_, *this);
+        message.said.push_back(taken ? std::optional(said_in(entry)) : std::nullopt);
     }
     if (silence_.is_gone(sender)) {
         return;  // who has said goodbye waits for no answer
     }
+    const bool waits = !entries.empty() &&
+                       std::all_of(entries.begin(), entries.end(),
+                                   [](const DeltaEntry& each) { return each.answer_may_wait; });
     if (waits) {
         delta_answers_.add(from, std::move(message), now_);
     } else {
         answered_at_once_ = true;
-        answer.send();
+        answer_deltas(from, message);
     }
 }
 
-/// Answers a delta message that has waited, with the totals of now.
-void CounterExchange::answer_later(const gossip::MemberId& to, const Unanswered& message) {
+/// Answers a delta message, at once or after it has waited, with the totals of now.
+void CounterExchange::answer_deltas(const gossip::MemberId& to, const Unanswered& message) {
     const MemberNumber number = silence_.number(to, now_);
     if (silence_.is_gone(number)) {
         return;
     }
     AnswerPacket answer(transport_, to, message.tag, counters_.dropped_entries);
     for (const std::optional<SaidCounts>& said : message.said) {
-        WEIR_ASSERT(answering_ == nullptr);
-        if (said) {
-            answer.expect(*said);
-            answering_ = &answer;
-            owner_.answer(to, number, said->key, now_, *this);
-            answering_ = nullptr;
-        }
-        answer.next();
+        const std::optional<TotalEntry> total =
+            said ? owner_.answer(number, said->key, now_) : std::nullopt;
+        counters_.totals_sent += total ? 1U : 0U;
+        answer.add(said.value_or(SaidCounts{}), total);
     }
     answer.send();
     owner_.publish_deferred(number, now_, *this);

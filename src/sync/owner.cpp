@@ -201,9 +201,6 @@ bool Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
     if (cell != nullptr && cell->counts.net() != known) {
         note_level(*limit);
     }
-    if (!delta.answer_may_wait) {
-        answer(from, number, delta.key, now, sink);
-    }
     if (outcome == DeltaOutcome::old) {
         return true;  // it may have fallen quiet since
     }
@@ -212,11 +209,10 @@ bool Owner::receive(const gossip::MemberId& from, MemberNumber number, const Del
     return true;
 }
 
-void Owner::answer(const gossip::MemberId& to, MemberNumber number, const LimitKey& key,
-                   Instant now, OwnerSink& sink) {
+std::optional<TotalEntry> Owner::answer(MemberNumber number, const LimitKey& key, Instant now) {
     OwnedLimit* limit = limits_.find(key);
     if (limit == nullptr || !shards_[membership::shard_of(key.quota)].owned) {
-        return;
+        return std::nullopt;
     }
     limit->advance(now);
     if (!crowded()) {
@@ -226,7 +222,7 @@ void Owner::answer(const gossip::MemberId& to, MemberNumber number, const LimitK
     if (cell != nullptr) {
         cell->deferred = false;
     }
-    sink.send_total(to, limit->total(settings_, cell, pacing_.tenths(), now));
+    return limit->total(settings_, cell, pacing_.tenths(), now);
 }
 
 /// A big share promises to be heard often: whoever claims one may not be silent for long. Last

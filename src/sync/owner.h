@@ -60,13 +60,13 @@ class Owner {
 
     void set_self(const gossip::MemberId& self) { self_ = self; }
     void start(const membership::Owners& owners, Instant now);
-    /// Takes a delta in and answers it with a total, unless the answer may wait: then answer() has
-    /// to be called later. False when there is nothing to answer, because the delta was refused.
-    bool receive(const gossip::MemberId& from, MemberNumber number, const DeltaEntry& delta,
-                 Instant now, OwnerSink& sink);
-    /// Sends the limit's total to an origin, if this member still owns the limit.
-    void answer(const gossip::MemberId& to, MemberNumber number, const LimitKey& key, Instant now,
-                OwnerSink& sink);
+    /// Takes a delta in. False when there is nothing to answer, because it was refused.
+    [[nodiscard]] bool receive(const gossip::MemberId& from, MemberNumber number,
+                               const DeltaEntry& delta, Instant now, OwnerSink& sink);
+    /// The limit's total, for the answer to an origin's delta; nothing if this member does not own
+    /// the limit any more.
+    [[nodiscard]] std::optional<TotalEntry> answer(MemberNumber number, const LimitKey& key,
+                                                   Instant now);
     /// Takes in what an origin tells of a quiet limit. It is not taken in where this member is not
     /// the limit's first owner or the limit is awake; then it must not be confirmed.
     [[nodiscard]] QuietReceipt receive_quiet(const gossip::MemberId& from, MemberNumber number,

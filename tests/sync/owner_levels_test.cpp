@@ -112,7 +112,7 @@ TEST_CASE_FIXTURE(Keeper,
     delta.admitted = delta.offered = 5;
     delta.rate = 100;
     delta.keep_alive = 1s;
-    owner.receive(member(5), number(5), delta, now, *this);
+    CHECK(owner.receive(member(5), number(5), delta, now, *this));
     REQUIRE(owner.find(key) != nullptr);
     CHECK(level() == plus_minus(85, 0.1));
     CHECK(owner.find(key)->bucket.offered_rate == 0);

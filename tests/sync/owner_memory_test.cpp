@@ -67,7 +67,7 @@ struct Fixture : OwnerSink {
         entry.run_age = 100ms;
         entry.admitted = entry.offered = admitted;
         entry.keep_alive = 1s;
-        owner.receive(member(kOrigin), number(kOrigin), entry, now, *this);
+        static_cast<void>(owner.receive(member(kOrigin), number(kOrigin), entry, now, *this));
     }
     void hand_over(std::uint32_t limit, double level) {
         HandoverEntry entry;

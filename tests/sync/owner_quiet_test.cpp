@@ -30,7 +30,7 @@ struct Fixture : test::ThreeOwnersFixture {
         delta.admitted = delta.offered = admitted;
         delta.rate = rate;
         delta.keep_alive = 1s;
-        owner.receive(member(from), number(from), delta, now, *this);
+        CHECK(owner.receive(member(from), number(from), delta, now, *this));
     }
     [[nodiscard]] double level() const { return owner.find(key)->bucket.level; }
     [[nodiscard]] std::vector<QuietOrder> ordered(std::uint32_t whom, OrderKind kind) const {

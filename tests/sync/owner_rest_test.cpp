@@ -43,7 +43,10 @@ struct Fixture : test::OwnerFixture {
         entry.admitted = entry.offered = admitted;
         entry.rate = rate;
         entry.keep_alive = 1s;
-        owner.receive(member(from), silence.number(member(from), now), entry, now, *this);
+        const MemberNumber number = silence.number(member(from), now);
+        if (owner.receive(member(from), number, entry, now, *this)) {
+            send_total(member(from), owner.answer(number, entry.key, now).value());
+        }
     }
     [[nodiscard]] double level(std::uint32_t limit) { return owner.find(key(limit))->bucket.level; }
     [[nodiscard]] std::size_t told(std::uint32_t user) const {

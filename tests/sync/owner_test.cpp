@@ -58,8 +58,17 @@ struct Fixture : OwnerSink {
         entry.admitted = entry.offered = admitted;
         entry.rate = 37;
         entry.keep_alive = 1s;
-        entry.answer_may_wait = may_wait;
-        return owner.receive(member(user), silence.number(member(user), now), entry, now, *this);
+        const bool answers =
+            owner.receive(member(user), silence.number(member(user), now), entry, now, *this);
+        if (answers && !may_wait) {
+            answer(user, limit);
+        }
+        return answers;
+    }
+    void answer(std::uint32_t user, std::uint32_t limit) {
+        if (const auto total = owner.answer(silence.number(member(user), now), key(limit), now)) {
+            send_total(member(user), *total);
+        }
     }
     /// Users 1 to 3 of so many limits, all of them hot; then what all reckon is off by a little.
     void make_hot(std::uint32_t limits) {
@@ -153,7 +162,7 @@ TEST_CASE_FIXTURE(Fixture, "an answer that may wait has the total of when it is 
     CHECK(tell(2, 7, 30));
     REQUIRE(totals.size() == 2);
     now += 50ms;
-    owner.answer(member(1), silence.number(member(1), now), key(7), now, *this);
+    answer(1, 7);
     REQUIRE(totals.size() == 3);
     CHECK(totals.back() == std::pair(member(1), key(7)));
     CHECK(last.admitted == 20);
@@ -162,7 +171,7 @@ TEST_CASE_FIXTURE(Fixture, "an answer that may wait has the total of when it is 
 
 TEST_CASE_FIXTURE(Fixture,
                   "what was refused, and what is owned or known no more, is not answered") {
-    owner.answer(member(1), silence.number(member(1), now), key(7), now, *this);
+    answer(1, 7);
     CHECK(totals.empty());
     CHECK(tell(1, 7, 10, true));
     CHECK_FALSE(tell(1, 7, -1, true));
@@ -171,7 +180,7 @@ TEST_CASE_FIXTURE(Fixture,
     const membership::Shard shard = membership::shard_of(key(7).quota);
     owner.shard_changed({shard, owners.of(shard), others.of(shard)}, now, *this);
     CHECK_FALSE(tell(1, 7, 20, true));
-    owner.answer(member(1), silence.number(member(1), now), key(7), now, *this);
+    answer(1, 7);
     CHECK(totals.empty());
 }
 
