@@ -13,7 +13,7 @@ namespace {
 
 /// How many records are read for gauges at a time.
 constexpr std::uint32_t kGaugedAtOnce = 16'384;
-/// A round of survey() takes at least so many calls. A sooner one would be looked at by nobody.
+/// A round of survey() takes at least so many calls, because nobody asks for gauges more often.
 constexpr std::uint32_t kCallsEachRound = 10;
 /// How many instances of one definition statistics_of() looks at.
 constexpr std::uint32_t kMostInstances = 10'000;

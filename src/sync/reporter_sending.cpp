@@ -196,9 +196,11 @@ void Reporter::send(SyncedLimit& limit, OwnerView& view, std::size_t told_limits
         ++statistics_.deltas_resent;
     }
     ++statistics_.deltas_sent;
-    const double news =
-        view.news(settings_, limit.parameters, limit.own, limit.thresholds(settings_), now);
-    const bool may_wait = view.lets_answer_wait(news, hot, now);
+    // The thresholds are reckoned again only where an answer may wait at all.
+    const auto news = [&] {
+        return view.news(settings_, limit.parameters, limit.own, limit.thresholds(settings_), now);
+    };
+    const bool may_wait = view.steady() && view.lets_answer_wait(news(), hot, now);
     DeltaEntry entry = limit.delta(settings_, view, now);
     entry.answer_may_wait = may_wait;
     WEIR_ASSERT(entry.run != 0 && entry.run == limit.run);

@@ -14,6 +14,21 @@ using namespace weir::limiter::testing;
 /// Calls of maintain() in which the gauges of all instances are read, if they are not too many.
 constexpr int kCallsEachRound = 10;
 
+/// So many instances of one template, of which one request each was admitted.
+struct ManyInstances : Fixture {
+    static LimiterOptions options_for(int instances) {
+        LimiterOptions options;
+        options.max_instances = static_cast<std::uint32_t>(instances) + 2;
+        return options;
+    }
+    explicit ManyInstances(int instances)
+        : Fixture({quota("k/{key}", {borders(10, 10, 20)})}, options_for(instances)) {
+        for (int i = 0; i < instances; ++i) {
+            CHECK(admits("k/" + std::to_string(i)));
+        }
+    }
+};
+
 TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time") {
     constexpr int kInstances = 40'000;
     LimiterOptions options;
@@ -59,13 +74,7 @@ TEST_CASE("gauges of many instances are read in rounds, a bounded part at a time
 }
 
 TEST_CASE("a call of upkeep reads the gauges of at most 16,384 records") {
-    constexpr int kInstances = 200'000;
-    LimiterOptions options;
-    options.max_instances = kInstances + 1;
-    Fixture fixture({quota("k/{key}", {borders(10, 10, 20)})}, options);
-    for (int i = 0; i < kInstances; ++i) {
-        CHECK(fixture.admits("k/" + std::to_string(i)));
-    }
+    ManyInstances fixture(200'000);
     const std::uint64_t before = fixture.limiter.counters().gauged;
     fixture.limiter.maintain(fixture.now);
     CHECK(fixture.limiter.counters().gauged - before == 16'384);
@@ -73,12 +82,7 @@ TEST_CASE("a call of upkeep reads the gauges of at most 16,384 records") {
 
 TEST_CASE("a definition that comes in the middle of a round is in it") {
     constexpr int kInstances = 20'000;
-    LimiterOptions options;
-    options.max_instances = kInstances + 2;
-    Fixture fixture({quota("k/{key}", {borders(10, 10, 20)})}, options);
-    for (int i = 0; i < kInstances; ++i) {
-        CHECK(fixture.admits("k/" + std::to_string(i)));
-    }
+    ManyInstances fixture(kInstances);
     fixture.limiter.maintain(fixture.now);
     const std::vector<DefinitionChange> changes{{"new", quota("new", {borders(10, 10, 20)})}};
     REQUIRE(fixture.limiter.change(changes, fixture.now) == 0);
