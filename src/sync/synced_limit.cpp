@@ -252,9 +252,12 @@ bool SyncedLimit::told_no_load(const SyncSettings& settings, const Side& side, I
 Duration SyncedLimit::staleness(const SyncSettings& settings, const Side& side,
                                 const gossip::MemberId& self, Instant now) const {
     const OwnerView* best = believed(settings, side, now);
-    // While the limit slept nobody was asked.
     if (best != nullptr && best->owner() != self && best->fresh(settings, now)) {
-        return std::min(best->staleness(now), now - woken);
+        // Nobody was asked while the limit slept, nor while there was no load here and the owner
+        // knew that. What is new here since then waits from when it came.
+        const bool knows_of_load = best->own_rate() > kQuietRate * own.typical;
+        const Duration age = knows_of_load ? best->staleness(now) : best->oldest_age(now);
+        return std::min(age, now - woken);
     }
     std::optional<Instant> word;
     if (last_word && now - *last_word < kMissedFor) {

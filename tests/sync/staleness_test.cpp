@@ -130,15 +130,20 @@ struct OriginFixture {
         limit.parameters = limiter::LimitParameters{100, 100, 200, -1, limiter::Law::adaptive};
         limit.run = 7;
         limit.woken = now;
+        limit.own.rate = 20;
     }
     void hear(std::uint32_t owner, double level) {
+        limit.view_of(member(owner))->sent(limit.own, now);
         TotalEntry entry;
+        entry.run = limit.run;
+        entry.admitted = limit.own.admitted;
+        entry.offered = limit.own.offered;
         entry.life = 3;
         entry.filled = true;
         entry.level = level;
         entry.rate = 20;
         REQUIRE(limit.view_of(member(owner))
-                    ->receive(settings, limit.parameters, entry, 6, limit.own, now));
+                    ->receive(settings, limit.parameters, entry, limit.run, limit.own, now));
     }
     Duration age() { return limit.staleness(settings, Side{}, member(kSelf), now); }
 };
@@ -189,6 +194,38 @@ TEST_CASE_FIXTURE(OriginFixture, "an owner that was given up for dead is missed 
     CHECK(age() == 1h - 1ms);
     now += 1ms;
     CHECK(age() == 0ms);
+}
+
+TEST_CASE_FIXTURE(
+    OriginFixture,
+    "an owner that knows of no load here is not asked: new load waits from its begin") {
+    limit.set_owners({member(1)}, member(kSelf));
+    OwnerView& view = *limit.view_of(member(1));
+    hear(1, 50);
+    now += 900ms;
+    CHECK(age() == 900ms);
+    limit.own.rate = 0;  // the load has ended; the owner does not know that yet
+    now += 50ms;
+    CHECK(age() == 950ms);
+    hear(1, 40);
+    now += 950ms;
+    view.advance(limit.parameters, limit.own, now);
+    CHECK(age() == 0ms);
+    // A request after a pause: until its owner has answered, its own age counts.
+    limit.own.admitted += 1;
+    limit.own.offered += 1;
+    limit.own.rate = 3;
+    limit.own.since = now;
+    now += 30ms;
+    view.advance(limit.parameters, limit.own, now);
+    CHECK(age() == 30ms);
+    view.sent(limit.own, now);
+    now += 20ms;
+    CHECK(age() == 50ms);
+    hear(1, 41);
+    CHECK(age() < 50ms);
+    now += 500ms;
+    CHECK(age() >= 500ms);
 }
 
 TEST_CASE_FIXTURE(OriginFixture, "a limit that slept was not told anything meanwhile") {
