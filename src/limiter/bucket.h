@@ -170,11 +170,16 @@ void renew_if_free(const Bucket& bucket, std::int64_t now);
     const double level = record.level.load(kRelaxed);
     const double slope =
         bucket.view != nullptr ? bucket.view->slope.load(kRelaxed) : -bucket.limit.parameters.rate;
+    const double bend = bucket.view != nullptr ? bucket.view->bend.load(kRelaxed) : 0;
     std::atomic_thread_fence(std::memory_order_acquire);
     const std::uint32_t after = record.control.load(kRelaxed);
     Reading reading;
     reading.raw = level;
     reading.drift = age > 0 ? slope * (static_cast<double>(age) * 1e-9) : 0;
+    if (reading.drift > 0) [[unlikely]] {
+        // To the bend at most. What was charged here meanwhile has taken room from the others.
+        reading.drift = std::clamp(bend - level, 0.0, reading.drift);
+    }
     reading.version = before & kVersionMask;
     reading.settled = (before & kLocked) == 0 && ((before ^ after) & kVersionMask) == 0;
     return reading;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <thread>
 
 #include "base/assert.h"
@@ -43,17 +44,17 @@ double renew_level(LimitRecord& record, Change change) {
     }
 }
 
-/// The share of the weight offered by others that counts as admitted between messages.
-double passing(const Bucket& bucket, double level, double offered_rate) {
-    return reckoned_share(bucket.limit.parameters, law_state(bucket, level, offered_rate));
-}
-
 /// The model of the limit at the record's anchor, with this level.
 ReckonedLimit reckoned_limit(const Bucket& bucket, double level, double offered_rate) {
     ReckonedLimit result{law_state(bucket, level, offered_rate)};
     result.level = level;  // may be below 0: the model has a floor of its own
     result.heaviest = heaviest_of(bucket, 0);
     return result;
+}
+
+/// The share of the weight offered by others that counts as admitted between messages.
+double passing(const Bucket& bucket, double level, double offered_rate) {
+    return reckoned_share(bucket.limit.parameters, law_state(bucket, level, offered_rate));
 }
 
 void end_shedding(LimitRecord& record) { record.control.fetch_and(~kShedding, kRelaxed); }
@@ -73,8 +74,22 @@ void update_shedding(const Bucket& bucket, double level, double offered_rate) {
     }
 }
 
-/// Sets the slope from here on. `in_force` says whether the view's level is the larger one and so
-/// in force.
+/// Where a line that rises with this slope has to stop, because the model does so before the next
+/// renewal: many times the limit fills a small burst long before that. Infinite if it goes on.
+double bend_of(const Bucket& bucket, double level, double slope) {
+    constexpr double kSeconds = static_cast<double>(kRenewAfterNanoseconds) * 1e-9;
+    constexpr double kRounding = 1e-6;
+    const ViewRecord& view = *bucket.view;
+    ReckonedLimit ahead = reckoned_limit(bucket, level, view.offered_rate.load(kRelaxed));
+    (void)ahead.advance(bucket.limit.parameters, view.others_rate.load(kRelaxed), kSeconds);
+    const double straight = level + slope * kSeconds;
+    return ahead.level < straight - kRounding * (1 + std::abs(straight))
+               ? ahead.level
+               : std::numeric_limits<double>::infinity();
+}
+
+/// Sets the line from here on. `in_force` says whether the view's level is the larger one and so in
+/// force.
 void choose_line(const Bucket& bucket, bool in_force, double level) {
     WEIR_ASSERT(is_locked(bucket.record));
     WEIR_ASSERT(!in_force || view_installed(bucket));
@@ -84,8 +99,10 @@ void choose_line(const Bucket& bucket, bool in_force, double level) {
         const double offered = view.offered_rate.load(kRelaxed);
         inflow = view.others_rate.load(kRelaxed) * passing(bucket, level, offered);
     }
+    const double slope = inflow - bucket.limit.parameters.rate;
     view.view_in_force.store(in_force, kRelaxed);
-    view.slope.store(inflow - bucket.limit.parameters.rate, kRelaxed);
+    view.slope.store(slope, kRelaxed);
+    view.bend.store(slope > 0 ? bend_of(bucket, level, slope) : 0, kRelaxed);
 }
 
 /// Adds the counts since the last renewal to the view. Returns the weight that was admitted

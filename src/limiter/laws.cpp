@@ -50,6 +50,16 @@ double shedding_edge_probability(const LimitParameters& limit, double judged, do
     return p;
 }
 
+namespace {
+
+/// Whether a limit without a hard edge is judged by the linear law.
+bool is_linear(const LimitParameters& limit, const LawState& state) {
+    const double requests_in_window = state.offered_rate * kRateWindow / state.typical;
+    return limit.law == Law::linear || requests_in_window < kAdaptiveFrom;
+}
+
+}  // namespace
+
 double discard_probability(const LimitParameters& limit, const LawState& state, double weight) {
     if (limit.zero()) {
         return 1;
@@ -61,8 +71,7 @@ double discard_probability(const LimitParameters& limit, const LawState& state, 
         }
         return judged > limit.low + kLevelSlack ? 1 : 0;
     }
-    const double requests_in_window = state.offered_rate * kRateWindow / state.typical;
-    if (limit.law == Law::linear || requests_in_window < kAdaptiveFrom) {
+    if (is_linear(limit, state)) {
         return linear_probability(limit, judged);
     }
     return adaptive_probability(limit, judged, state.offered_rate, state.tau);
@@ -82,6 +91,65 @@ bool share_stays(const LimitParameters& limit, const LawState& state, double sha
            ((share == 1 && inflow <= limit.rate) || (share == 0 && counts_singly(limit, state)));
 }
 
+/// Whether everything passes below a border and less above it. So it is not at an edge whose share
+/// is 0 on both sides, or that hands out its room bit by bit.
+bool has_border(const LimitParameters& limit, const LawState& state) {
+    return !state.shedding && !counts_singly(limit, state);
+}
+
+/// How far above the border the level comes where it is taken to it: at the border itself a typical
+/// request is not refused yet.
+double above_border(const LimitParameters& limit) {
+    const double little = 1e-6 * std::max(1.0, limit.low);
+    return limit.edge() ? little : std::min(little, 0.01 * (limit.high - limit.low));
+}
+
+/// How much may be added until the level is just above the border from which on typical requests
+/// may be refused.
+double room_to_border(const LimitParameters& limit, const LawState& state) {
+    const double level = std::max(state.level, level_floor(limit, state.typical));
+    return limit.low - judged_level(limit, level, state.typical) + above_border(limit);
+}
+
+/// Whether what flows in changes the share much within `seconds` by the linear law. (By the
+/// adaptive law kSettleTime is how soon it changes, whatever flows in.)
+bool share_falls_fast(const LimitParameters& limit, const LawState& state, double inflow,
+                      double seconds) {
+    constexpr double kMuch = 0.1;
+    if (limit.edge() || inflow * seconds <= kMuch * (limit.high - limit.low)) {
+        return false;
+    }
+    const double judged = judged_level(limit, state.level, state.typical);
+    return judged > limit.low && judged < limit.high && is_linear(limit, state);
+}
+
+/// The mean of the share over the next seconds by the linear law between `low` and `high`: the
+/// level comes nearer, as e^(-t * inflow/(high - low)), to where as much flows in as drains.
+double mean_share(const LimitParameters& limit, const LawState& state, double inflow,
+                  double seconds) {
+    const double width = limit.high - limit.low;
+    const double settled = limit.high - limit.rate * width / inflow;
+    const double change = inflow / width * seconds;
+    const double away = judged_level(limit, state.level, state.typical) - settled;
+    const double mean = settled - away * std::expm1(-change) / change;
+    WEIR_ASSERT(change > 0 && std::isfinite(mean));
+    return std::clamp((limit.high - mean) / width, 0.0, 1.0);
+}
+
+/// The mean of the share over a step that begins with this one.
+double share_within(const LimitParameters& limit, const LawState& state, double share,
+                    double inflow, double seconds) {
+    if (inflow > limit.rate && inflow * share < limit.rate && has_border(limit, state) &&
+        std::abs(room_to_border(limit, state)) <= above_border(limit)) {
+        // Below the border everything passes, and above it too little to stay there. So the level
+        // stays at the border, and what drains is what passes.
+        return limit.rate / inflow;
+    }
+    return share_falls_fast(limit, state, inflow, seconds)
+               ? mean_share(limit, state, inflow, seconds)
+               : share;
+}
+
 }  // namespace
 
 double ReckonedLimit::advance(const LimitParameters& limit, double inflow, double seconds) {
@@ -90,10 +158,7 @@ double ReckonedLimit::advance(const LimitParameters& limit, double inflow, doubl
     const int steps =
         static_cast<int>(std::clamp(std::ceil(seconds / kReckoningStep), 1.0, kMaximumSteps));
     double left = seconds;
-    for (int i = steps; i > 0; --i) {
-        const double share = reckoned_share(limit, *this);
-        const bool last = i == 1 || share_stays(limit, *this, share, inflow);
-        const double step = last ? left : left / i;
+    const auto take = [&](double share, double step) {
         // The ceiling sinks with W. If it were clamped to where the ceiling is at the end, the
         // level would drain the same weight twice.
         heaviest = std::max(0.0, heaviest - limit.rate * step);
@@ -101,10 +166,24 @@ double ReckonedLimit::advance(const LimitParameters& limit, double inflow, doubl
         level = reckon(limit, level, inflow * share, step, level_floor(limit, typical), bound);
         shedding = next_shedding(limit, shedding, level, typical, offered_rate);
         open += share * step;
+        left -= step;
+    };
+    for (int i = steps; i > 0; --i) {
+        double share = reckoned_share(limit, *this);
+        // Many times the limit fills a small burst within a fraction of a step.
+        if (share == 1 && inflow > limit.rate && has_border(limit, *this)) {
+            const double rise = room_to_border(limit, *this) / (inflow - limit.rate);
+            if (rise > 0 && rise < left / i) {
+                take(share, rise);
+                share = reckoned_share(limit, *this);
+            }
+        }
+        const bool last = i == 1 || share_stays(limit, *this, share, inflow);
+        const double step = last ? left : left / i;
+        take(share_within(limit, *this, share, inflow, step), step);
         if (last) {
             break;
         }
-        left -= step;
     }
     level = std::min(level, ceiling(limit));
     return open;

@@ -31,7 +31,8 @@ inline constexpr double kDebtRequests = 3;
 /// Rounding slack where a level is compared with a border.
 inline constexpr double kLevelSlack = 1e-9;
 /// The longest step of dead reckoning, in seconds. The discard probability counts as constant
-/// within one step.
+/// within one step, unless what flows in changes it sooner: many times the limit fills a burst of a
+/// tenth of a second within milliseconds.
 inline constexpr double kReckoningStep = 0.02;
 /// The largest number of steps; a longer time is divided into longer steps. So a limit that was at
 /// rest for a minute does not cost 3,000 steps.

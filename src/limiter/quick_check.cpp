@@ -65,7 +65,7 @@ namespace {
         if (age > kRenewAfterNanoseconds || limit.edge()) {
             return false;
         }
-        slope = level.view->slope.load(kRelaxed);
+        slope = level.view->slope.load(kRelaxed);  // without its bend the level is too high at most
     }
     const double drift = slope * (static_cast<double>(age > 0 ? age : 0) * 1e-9);
     const double drained = std::max(0.0, old.level + drift);

@@ -3,11 +3,12 @@
 // atomics.
 //
 // The level follows a straight line: level(t) = level + slope*(t - anchor). For a limit that is not
-// synchronised the slope is -rate; else it is that of the dead-reckoned view (view_record.h).
-// Requests charge by adding to `level` with compare and swap. Without a view the line holds for
-// ever; with a view it is renewed every 10 ms. Renewing moves the anchor and needs the record's
-// lock bit, which request threads only ever try to take. `control` counts renewals, so that a
-// reader notices one that overlapped its reads, and reads again (read_while_renewed() in bucket.h).
+// synchronised the slope is -rate; else it is that of the dead-reckoned view (view_record.h), and a
+// line that rises stops at the view's bend. Requests charge by adding to `level` with compare and
+// swap. Without a view the line holds for ever; with a view it is renewed every 10 ms. Renewing
+// moves the anchor and needs the record's lock bit, which request threads only ever try to take.
+// `control` counts renewals, so that a reader notices one that overlapped its reads, and reads
+// again (read_while_renewed() in bucket.h).
 
 #include <atomic>
 #include <bit>

@@ -15,6 +15,7 @@ namespace weir::limiter {
 struct alignas(64) ViewRecord {
     // The straight line in force (record.h), which check() reads.
     std::atomic<double> slope{0};
+    std::atomic<double> bend{0};                // the level at which the line stops if it rises
     std::atomic<double> offered_rate{0};        // by the whole fleet, for the law, while installed
     std::atomic<double> tau{0};                 // time constant of the law, seconds
     std::atomic<std::int64_t> last_offered{0};  // any thread: newest arrival, nanoseconds

@@ -87,8 +87,59 @@ TEST_CASE("a hard edge ends shedding in the middle of what is reckoned") {
     CHECK_FALSE(filled.shedding);
     filled.offered_rate = 2000;
     (void)filled.advance(large, 2000, 0.02);
-    CHECK(filled.level > 100);
+    CHECK(filled.level == plus_minus(99, 2));  // full: the next typical request is refused
     CHECK_FALSE(filled.shedding);
+}
+
+TEST_CASE("a hundred times the limit fills a small burst to its border, and not beyond") {
+    // 10,000 a second, of which 9 fill it to its border: within a millisecond.
+    const LimitParameters small{.rate = 100, .low = 10, .high = 20};
+    for (const double seconds : {0.002, 0.01, 0.02}) {
+        CAPTURE(seconds);
+        ReckonedLimit limit = reckoned(0, 10'000);
+        CHECK(limit.advance(small, 10'000, seconds) < 0.0015);
+        CHECK(limit.level == plus_minus(9.1, 0.1));
+    }
+    // It settles where as much passes as drains: at the middle, less the request itself.
+    ReckonedLimit limit = reckoned(0, 10'000);
+    CHECK(10'000 * limit.advance(small, 10'000, 30) == doctest::Approx(14 + 100 * 30));
+    CHECK(limit.level == plus_minus(14, 0.01));
+    // By the linear law that is where 1 in a hundred passes.
+    LimitParameters linear = small;
+    linear.law = Law::linear;
+    limit = reckoned(0, 10'000);
+    CHECK(10'000 * limit.advance(linear, 10'000, 0.2) == doctest::Approx(18.9 + 100 * 0.2));
+    CHECK(limit.level == plus_minus(18.9, 0.01));
+}
+
+TEST_CASE("where too little passes above the border the level stays at it") {
+    // Of 3,000 a second others are offered 2,000, and the burst is a thousandth of a second.
+    const LimitParameters tiny{.rate = 10'000, .low = 10, .high = 20};
+    for (const double seconds : {0.02, 0.2, 2.0, 200.0}) {
+        CAPTURE(seconds);
+        ReckonedLimit limit = reckoned(0, 300'000);
+        CHECK(200'000 * limit.advance(tiny, 200'000, seconds) ==
+              doctest::Approx(9 + 10'000 * seconds));
+        CHECK(limit.level == plus_minus(9, 0.001));
+    }
+    const LimitParameters edge{.rate = 100, .low = 100, .high = 100};
+    ReckonedLimit full = reckoned(0, 1'000);
+    CHECK(1'000 * full.advance(edge, 1'000, 120) == doctest::Approx(99 + 100 * 120));
+    CHECK(full.level == plus_minus(99, 0.001));
+}
+
+TEST_CASE("an edge that hands out its room, or counts single requests, has no such border") {
+    // It sheds, and half of the load is offered here: others get half of what drains.
+    const LimitParameters edge{.rate = 100, .low = 100, .high = 100};
+    ReckonedLimit shedding = reckoned(99, 2'000);
+    shedding.shedding = true;
+    CHECK(1'000 * shedding.advance(edge, 1'000, 0.02) == doctest::Approx(1));
+    CHECK(shedding.level == doctest::Approx(98));
+    // Of what others offer to a small edge nothing is reckoned, wherever its level is.
+    const LimitParameters small{.rate = 1, .low = 9, .high = 9};
+    ReckonedLimit single = reckoned(8, 50);
+    CHECK(single.advance(small, 50, 0.5) == 0);
+    CHECK(single.level == doctest::Approx(7.5));
 }
 
 TEST_CASE("open time is the integral of what passes, not the last moment's share") {
@@ -138,6 +189,31 @@ TEST_CASE("where the share stays what it is, one step is as good as many") {
         }
         RC_ASSERT(std::abs(once.level - often.level) <= 1e-6 * limit.low);
         RC_ASSERT(std::abs(open - open_often) <= 1e-6 * (1 + seconds));
+    });
+    CHECK(agree);
+}
+
+TEST_CASE("steps of 20 ms go where much shorter ones go, however large the overload is") {
+    const bool agree = rc::check("coarse and fine steps agree", [] {
+        const auto pick = [](int from, int to) { return *rc::gen::inRange(from, to) * 0.01; };
+        LimitParameters limit{.rate = pick(100, 100'000)};
+        limit.low = pick(2, 200) * limit.rate;
+        limit.high = limit.low * (1 + *rc::gen::element(0.0, 0.2, 1.0, 3.0));
+        limit.law = *rc::gen::element(Law::linear, Law::adaptive);
+        const double offered = pick(50, 50'000) * limit.rate;
+        ReckonedLimit coarse = reckoned(pick(0, 150) * limit.high, offered);
+        coarse.clamp(limit);
+        ReckonedLimit fine = coarse;
+        const double inflow = offered * pick(1, 101);
+        const double seconds = *rc::gen::element(0.002, kReckoningStep, 0.2, 1.2);
+        const double open = coarse.advance(limit, inflow, seconds);
+        const double open_fine = advance_finely(fine, limit, inflow, seconds);
+        // Within a step the level may drain below a border without anybody noticing, and what is
+        // between the borders may change the adaptive share a little.
+        const double unnoticed = 1.1 * kReckoningStep * limit.rate;
+        const double little = 2 * kReckoningStep / kSettleTime * (limit.high - limit.low);
+        RC_ASSERT(std::abs(coarse.level - fine.level) <= unnoticed + little + 1e-3);
+        RC_ASSERT(inflow * std::abs(open - open_fine) <= unnoticed + little + 1e-3);
     });
     CHECK(agree);
 }

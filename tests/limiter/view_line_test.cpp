@@ -50,6 +50,39 @@ TEST_CASE("an installed view is the line where it is the larger one") {
     CHECK(even.view.slope.load() == doctest::Approx(-10));
 }
 
+TEST_CASE("until the next renewal others fill the burst to its border and no further") {
+    // 9,900 a second of others fill it within a millisecond; the line is renewed after ten.
+    OneLimit line(LimitParameters{.rate = 100, .low = 10, .high = 20});
+    line.install(view_of(4, 10'000, 9'900));
+    CHECK(line.view.view_in_force.load());
+    const auto level_after = [&](double milliseconds) {
+        return look_at(line.viewed(), line.now + static_cast<std::int64_t>(milliseconds * 1e6))
+            .level;
+    };
+    CHECK(level_after(0.2) == plus_minus(5.96, 0.01));
+    CHECK(level_after(2) == plus_minus(9.1, 0.1));
+    CHECK(level_after(9) == plus_minus(9.1, 0.1));
+    // What is charged here takes room from the others, and may be more than they leave.
+    CHECK(charge(line.viewed(), look_at(line.viewed(), line.now), 3, false, line.now));
+    CHECK(level_after(9) == plus_minus(9.1, 0.1));
+    CHECK(charge(line.viewed(), look_at(line.viewed(), line.now), 5, false, line.now));
+    CHECK(level_after(9) == doctest::Approx(12));
+}
+
+TEST_CASE("a line that meets no border goes on, whatever is charged meanwhile") {
+    OneLimit line(LimitParameters{.rate = 1'000, .low = 1'000, .high = 2'000});
+    line.install(view_of(100, 20'000, 11'000));
+    CHECK(charge(line.viewed(), look_at(line.viewed(), line.now), 70, false, line.now));
+    CHECK(look_at(line.viewed(), line.now + 9'000'000).level == doctest::Approx(100 + 70 + 90));
+}
+
+TEST_CASE("by the linear law a line rises to where as much passes as drains") {
+    OneLimit line(
+        LimitParameters{.rate = 100, .low = 10, .high = 20, .debt = -1, .law = Law::linear});
+    line.install(view_of(12, 10'000, 9'900));
+    CHECK(look_at(line.viewed(), line.now + 9'000'000).level == plus_minus(18.9, 0.1));
+}
+
 TEST_CASE("a view tells of the level up to some count of ours; the rest is added") {
     OneLimit line(kSmooth);
     line.view.admitted.store(50);

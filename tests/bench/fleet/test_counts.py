@@ -21,6 +21,9 @@ REST_S = 120  # by when names that nobody uses must be at rest
 QUIET_AFTER_S = 2  # by when the owners have been told of names that were used once
 SETTLED_S = 7  # by when owners that lose nothing tell each other seldom
 
+SMALL_RATE = 100
+FLOOD = 100  # times that
+
 # The most that is allowed at any member.
 MOST = {
     "idle: messages about limits": 0,
@@ -55,7 +58,8 @@ def fleet(request):
     """A fleet whose members know each other, and which has to end well."""
     folder = RUNS / "fleet-counts" / request.node.name
     shutil.rmtree(folder, ignore_errors=True)
-    quotas = [quota("user/{id}", "10r/s"), quota("hot/{id}", "1000r/s")]
+    quotas = [quota("user/{id}", "10r/s"), quota("hot/{id}", "1000r/s"),
+              quota("small/{id}", {"rate": f"{SMALL_RATE}r/s", "low": "10r", "high": "20r"})]
     with Fleet(folder, MEMBERS, quotas) as made:
         made.wait_up()
         yield made
@@ -126,3 +130,16 @@ def test_names_far_below_their_limits(fleet):
           [looks(one) / one.page_seconds / TICKS_PER_SECOND for one in windows])
     judge(f"{what}: datagrams a second", [datagrams(one) for one in windows])
     judge(f"{what}: refused", [one.loads("refused") + one.loads("isolated") for one in windows])
+
+
+def test_a_flood_does_not_close_a_small_burst(fleet):
+    """It would fill the burst within a millisecond. Each member must not believe that it did."""
+    warm_up_s, seconds = 2, 8
+    fleet.load(warm_up_s + seconds + 2, [{"prefix": "small/", "rate": FLOOD * SMALL_RATE / MEMBERS}])
+    fleet.windows(warm_up_s)
+    windows = fleet.windows(seconds)
+    offered = sum((one.loads("admitted") + one.loads("refused")) / one.load_seconds for one in windows)
+    admitted = sum(one.loads("admitted") / one.load_seconds for one in windows)
+    print(f"offered {offered / SMALL_RATE:.1f} times the limit, admitted {admitted / SMALL_RATE:.3f}")
+    assert offered > FLOOD / 2 * SMALL_RATE
+    assert 0.9 * SMALL_RATE < admitted < 1.1 * SMALL_RATE
