@@ -74,14 +74,20 @@ void update_shedding(const Bucket& bucket, double level, double offered_rate) {
     }
 }
 
-/// Where a line that rises with this slope has to stop, because the model does so before the next
-/// renewal: many times the limit fills a small burst long before that. Infinite if it goes on.
+/// Where a line that rises with this slope has to stop before the next renewal: many times the
+/// limit fills a small burst long before that. Below the border it is the border. Above it, it is
+/// where the model is at the next renewal, if it does not rise so far as the line. Infinite if it
+/// does.
 double bend_of(const Bucket& bucket, double level, double slope) {
     constexpr double kSeconds = static_cast<double>(kRenewAfterNanoseconds) * 1e-9;
     constexpr double kRounding = 1e-6;
+    const LimitParameters& limit = bucket.limit.parameters;
     const ViewRecord& view = *bucket.view;
     ReckonedLimit ahead = reckoned_limit(bucket, level, view.offered_rate.load(kRelaxed));
-    (void)ahead.advance(bucket.limit.parameters, view.others_rate.load(kRelaxed), kSeconds);
+    if (const double room = room_to_border(limit, ahead); room > 0) {
+        return level + room;
+    }
+    (void)ahead.advance(limit, view.others_rate.load(kRelaxed), kSeconds);
     const double straight = level + slope * kSeconds;
     return ahead.level < straight - kRounding * (1 + std::abs(straight))
                ? ahead.level

@@ -1,6 +1,7 @@
 #include "limiter/laws.h"
 
 #include <cmath>
+#include <limits>
 
 #include "base/assert.h"
 
@@ -100,15 +101,11 @@ bool has_border(const LimitParameters& limit, const LawState& state) {
 /// How far above the border the level comes where it is taken to it: at the border itself a typical
 /// request is not refused yet.
 double above_border(const LimitParameters& limit) {
+    constexpr double kSeveralUlps = 4 * std::numeric_limits<double>::epsilon();
     const double little = 1e-6 * std::max(1.0, limit.low);
-    return limit.edge() ? little : std::min(little, 0.01 * (limit.high - limit.low));
-}
-
-/// How much may be added until the level is just above the border from which on typical requests
-/// may be refused.
-double room_to_border(const LimitParameters& limit, const LawState& state) {
-    const double level = std::max(state.level, level_floor(limit, state.typical));
-    return limit.low - judged_level(limit, level, state.typical) + above_border(limit);
+    return limit.edge()
+               ? little
+               : std::clamp(0.01 * (limit.high - limit.low), kSeveralUlps * limit.low, little);
 }
 
 /// Whether what flows in changes the share much within `seconds` by the linear law. (By the
@@ -124,17 +121,27 @@ bool share_falls_fast(const LimitParameters& limit, const LawState& state, doubl
 }
 
 /// The mean of the share over the next seconds by the linear law between `low` and `high`: the
-/// level comes nearer, as e^(-t * inflow/(high - low)), to where as much flows in as drains.
+/// share comes nearer, as e^(-t * inflow/(high - low)), to the one at which as much flows in as
+/// drains.
 double mean_share(const LimitParameters& limit, const LawState& state, double inflow,
                   double seconds) {
     const double width = limit.high - limit.low;
-    const double settled = limit.high - limit.rate * width / inflow;
+    const double settled = limit.rate / inflow;  // the share at which as much flows in as drains
     const double change = inflow / width * seconds;
-    const double away = judged_level(limit, state.level, state.typical) - settled;
+    const double judged = judged_level(limit, state.level, state.typical);
+    const double away = (limit.high - judged) / width - settled;
     const double mean = settled - away * std::expm1(-change) / change;
     WEIR_ASSERT(change > 0 && std::isfinite(mean));
-    return std::clamp((limit.high - mean) / width, 0.0, 1.0);
+    return std::clamp(mean, 0.0, 1.0);
 }
+
+}  // namespace
+
+double room_to_border(const LimitParameters& limit, const LawState& state) {
+    return limit.low - judged_level(limit, state.level, state.typical) + above_border(limit);
+}
+
+namespace {
 
 /// The mean of the share over a step that begins with this one.
 double share_within(const LimitParameters& limit, const LawState& state, double share,
@@ -154,6 +161,7 @@ double share_within(const LimitParameters& limit, const LawState& state, double 
 
 double ReckonedLimit::advance(const LimitParameters& limit, double inflow, double seconds) {
     double open = 0;
+    level = std::max(level, level_floor(limit, typical));
     // Bounded as a double: the number of steps in a year would not fit an integer.
     const int steps =
         static_cast<int>(std::clamp(std::ceil(seconds / kReckoningStep), 1.0, kMaximumSteps));

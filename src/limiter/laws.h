@@ -176,6 +176,10 @@ inline constexpr double kSheddingLoad = 1.05;
            offered_rate > kSheddingLoad * limit.rate;
 }
 
+/// How much may be added until the level is just above the border from which on typical requests
+/// may be refused; less than 0 if it is above already.
+[[nodiscard]] double room_to_border(const LimitParameters& limit, const LawState& state);
+
 /// Which part of the weight that others offer counts as admitted in the time between messages. It
 /// is 1 - p; but it is 0 at a hard edge that counts requests one by one (see counts_singly()).
 /// There an estimated rate is off by whole requests: one request too many in the estimate would

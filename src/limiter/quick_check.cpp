@@ -65,7 +65,9 @@ namespace {
         if (age > kRenewAfterNanoseconds || limit.edge()) {
             return false;
         }
-        slope = level.view->slope.load(kRelaxed);  // without its bend the level is too high at most
+        // Without the line's bend the level is too high at most. Then check() decides, or a request
+        // that is lighter than usual is told of too little room.
+        slope = level.view->slope.load(kRelaxed);
     }
     const double drift = slope * (static_cast<double>(age > 0 ? age : 0) * 1e-9);
     const double drained = std::max(0.0, old.level + drift);

@@ -253,11 +253,13 @@ Duration SyncedLimit::staleness(const SyncSettings& settings, const Side& side,
                                 const gossip::MemberId& self, Instant now) const {
     const OwnerView* best = believed(settings, side, now);
     if (best != nullptr && best->owner() != self && best->fresh(settings, now)) {
-        // Nobody was asked while the limit slept, nor while there was no load here and the owner
-        // knew that. What is new here since then waits from when it came.
-        const bool knows_of_load = best->own_rate() > kQuietRate * own.typical;
-        const Duration age = knows_of_load ? best->staleness(now) : best->oldest_age(now);
-        return std::min(age, now - woken);
+        // Nobody was asked while the limit slept, nor while there was no load here, the owner knew
+        // that, and the level did not matter. What was admitted since then waits from when it came.
+        Duration age = std::min(best->staleness(now), now - woken);
+        if (best->own_rate() <= kQuietRate * own.typical) {
+            age = std::min(age, best->oldest_age(now));
+        }
+        return age;
     }
     std::optional<Instant> word;
     if (last_word && now - *last_word < kMissedFor) {

@@ -142,6 +142,27 @@ TEST_CASE("an edge that hands out its room, or counts single requests, has no su
     CHECK(single.level == doctest::Approx(7.5));
 }
 
+TEST_CASE("borders that are next to each other are like a hard edge") {
+    // One as narrow as a rounding error, and a large one that is silent for long.
+    LimitParameters narrow{.rate = 1'000, .low = 1'100};
+    narrow.high = std::nextafter(narrow.low, 2 * narrow.low);
+    ReckonedLimit limit = reckoned(0, 30'000);
+    CHECK(20'000 * limit.advance(narrow, 20'000, 2) == doctest::Approx(1'099 + 2'000));
+    CHECK(limit.level == doctest::Approx(1'099));
+    LimitParameters linear{.rate = 2.85e7, .low = 232'960, .high = 232'960.72};
+    linear.law = Law::linear;
+    limit = reckoned(0, 3.7e9);
+    CHECK(3.7e9 * limit.advance(linear, 3.7e9, 10) == doctest::Approx(232'959 + 2.85e8));
+}
+
+TEST_CASE("a level below its floor rises from there") {
+    // The weights at an edge with credit have become smaller.
+    const LimitParameters edge{.rate = 50, .low = 100, .high = 100};
+    ReckonedLimit limit = reckoned(-30, 49'000);
+    (void)limit.advance(edge, 49'000, 0.02);
+    CHECK(limit.level == plus_minus(99, 0.001));
+}
+
 TEST_CASE("open time is the integral of what passes, not the last moment's share") {
     // 1000 a second are offered to a limit of 10, far above low: the level falls from 190 on, and
     // the share that passes grows from nothing.

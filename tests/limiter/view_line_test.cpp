@@ -69,7 +69,15 @@ TEST_CASE("until the next renewal others fill the burst to its border and no fur
     CHECK(level_after(9) == doctest::Approx(12));
 }
 
-TEST_CASE("a line that meets no border goes on, whatever is charged meanwhile") {
+TEST_CASE("what others leave of a burst is what is charged here, whoever comes first") {
+    // They would just not fill it by themselves until the next renewal.
+    OneLimit line(LimitParameters{.rate = 100, .low = 10, .high = 20});
+    line.install(view_of(0, 1'980, 990));
+    CHECK(charge(line.viewed(), look_at(line.viewed(), line.now), 8, false, line.now));
+    CHECK(look_at(line.viewed(), line.now + 9'000'000).level == plus_minus(9, 0.01));
+}
+
+TEST_CASE("a line that comes to no border goes on, whatever is charged meanwhile") {
     OneLimit line(LimitParameters{.rate = 1'000, .low = 1'000, .high = 2'000});
     line.install(view_of(100, 20'000, 11'000));
     CHECK(charge(line.viewed(), look_at(line.viewed(), line.now), 70, false, line.now));

@@ -228,6 +228,24 @@ TEST_CASE_FIXTURE(
     CHECK(age() >= 500ms);
 }
 
+TEST_CASE_FIXTURE(OriginFixture, "what a new owner has not acknowledged yet makes nothing older") {
+    // It has heard of this run before, and says so before it is told of it again.
+    limit.own.admitted = limit.own.offered = 10;
+    limit.run_began = now;
+    now += 1h;
+    limit.woken = now - 5s;
+    limit.set_owners({member(1)}, member(kSelf));
+    TotalEntry entry;
+    entry.life = 3;
+    entry.filled = true;
+    entry.run = limit.run;
+    entry.admitted = entry.offered = 3;
+    REQUIRE(limit.view_of(member(1))->receive(settings, limit.parameters, entry, limit.run,
+                                              limit.own, now));
+    now += 40ms;
+    CHECK(age() == 40ms);
+}
+
 TEST_CASE_FIXTURE(OriginFixture, "a limit that slept was not told anything meanwhile") {
     limit.set_owners({member(1)}, member(kSelf));
     hear(1, 50);
