@@ -159,7 +159,7 @@ TEST_CASE("a level below its floor rises from there") {
     // The weights at an edge with credit have become smaller.
     const LimitParameters edge{.rate = 50, .low = 100, .high = 100};
     ReckonedLimit limit = reckoned(-30, 49'000);
-    (void)limit.advance(edge, 49'000, 0.02);
+    CHECK(49'000 * limit.advance(edge, 49'000, 0.02) == doctest::Approx(99 + 3 + 50 * 0.02));
     CHECK(limit.level == plus_minus(99, 0.001));
 }
 
