@@ -60,6 +60,8 @@ struct Window {
 
 TEST_CASE("three owners of one limit tell each other little, and more when something is lost") {
     for (const double load : {0.95, 3.0}) {
+        double datagrams = 0;
+        double messages = 0;
         for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
             CAPTURE(load);
             CAPTURE(seed);
@@ -82,14 +84,17 @@ TEST_CASE("three owners of one limit tell each other little, and more when somet
                 CHECK(steady->deltas_of_a_flow() > 2.9);
                 CHECK(steady->deltas_of_a_flow() < 3.7);
                 CHECK(steady->bytes_of_each() < 1300);
-                // Most answers share a datagram with a delta: with pings, answers and deltas that
-                // each go alone there is one for each message.
-                const double messages = steady->last.messages - steady->first.messages;
-                CHECK(steady->last.datagrams - steady->first.datagrams < 0.8 * messages);
+                messages += steady->last.messages - steady->first.messages;
+                datagrams += steady->last.datagrams - steady->first.datagrams;
             }
             CHECK(lossy.last.again > before.last.again);
             CHECK(lossy.deltas_of_a_flow() > 4.3);
         }
+        // Most answers share a datagram with a delta: with pings, answers and deltas that each go
+        // alone there is one for each message. (Single windows of ten seconds have 0.70 to 0.81.)
+        CAPTURE(load);
+        MESSAGE("load " << load << ": " << datagrams / messages << " datagrams a message");
+        CHECK(datagrams < 0.79 * messages);
     }
 }
 
