@@ -92,8 +92,8 @@ bool share_stays(const LimitParameters& limit, const LawState& state, double sha
            ((share == 1 && inflow <= limit.rate) || (share == 0 && counts_singly(limit, state)));
 }
 
-/// Whether everything passes below a border and less above it. So it is not at an edge whose share
-/// is 0 on both sides, or that hands out its room bit by bit.
+/// Whether everything passes below the border and less above it. At an edge that sheds the share
+/// falls bit by bit, and at one that counts requests one by one it is 0 on both sides.
 bool has_border(const LimitParameters& limit, const LawState& state) {
     return !state.shedding && !counts_singly(limit, state);
 }
