@@ -166,15 +166,15 @@ def through(world, fault, index):
 
 # From so many seconds before the kill to so many after it; the others have taken its share over by then.
 BEFORE_S, AFTER_S, TAKEN_OVER_S = 3, 9, 2
-# A machine that made the load as late as this stood still for too large a part of the three seconds before the
-# kill: what had waited is in one second of them then. The run shows nothing of the fleet and is made once more.
-LATE_S, ATTEMPTS = 0.1, 3
+# Where the load, this process or an answer was as late as this, a sidecar may have stood still: the others carry
+# its share meanwhile, and what had waited at it comes on top of that: some hundredths of a second of the limit.
+LATE_S = 0.05
 
 
-def load_around_a_kill(fleet, folder, victim, name):
+def load_around_a_kill(fleet, folder, victim):
     """When the victim was killed, and what the load has counted."""
     # It goes on until the last bin is over, however long the kill takes to come.
-    load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 60, seed=200), name)
+    load = Load(folder, plan(fleet.targets(), [stream("bucket", 3 * RATE)], 60, seed=200))
     time.sleep(8)
     load.pause(victim.name)
     victim.kill()
@@ -185,19 +185,11 @@ def load_around_a_kill(fleet, folder, victim, name):
     return killed_ns, result
 
 
-def bins_around_a_kill(world, folder, index):
-    """What arrives from the three seconds before to the nine after it."""
+def around_a_kill(world, index):
+    """What arrives from the three seconds before to the nine after it, and what the load has counted."""
     fleet = world.fleet(3, [quota("bucket", f"{RATE}r/s")])
-    for attempt in range(ATTEMPTS):
-        if attempt > 0:
-            print("the machine stood still")
-            fleet[index].start()
-            fleet.wait_together()
-            time.sleep(3)  # the bucket empties
-        killed_ns, result = load_around_a_kill(fleet, folder, fleet[index], f"load{attempt}")
-        if result.lag_ms() < LATE_S * 1000:
-            break
-    return world.origin.arrivals().bins(killed_ns - BEFORE_S * SECOND, BEFORE_S + AFTER_S, "bucket")
+    killed_ns, result = load_around_a_kill(fleet, world.folder, fleet[index])
+    return world.origin.arrivals().bins(killed_ns - BEFORE_S * SECOND, BEFORE_S + AFTER_S, "bucket"), result
 
 
 def taken_too_many(bins):
@@ -208,18 +200,36 @@ def taken_too_many(bins):
     return (statistics.median(after) - statistics.median(before)) / RATE
 
 
+def beyond_the_limit(bins):
+    """What the counts around a kill show that is not as it should be."""
+    before, after = bins[:BEFORE_S * BINS_A_SECOND], bins[(BEFORE_S + TAKEN_OVER_S) * BINS_A_SECOND:]
+    too_many, rate = taken_too_many(bins), fitted_rate(after) / RATE
+    seconds = [worst_second(some, RATE) for some in (before, after, bins)]
+    print(f"too many {too_many:.3f}, rate {rate:.4f}, largest seconds before, after and of all {seconds}")
+    found = []
+    if abs(too_many) > 0.16:
+        found.append(f"{too_many:.3f} seconds of the limit too many")
+    if not 0.95 <= rate <= 1.05:
+        found.append(f"{rate:.4f} of the limit after it")
+    if seconds[0] > 1.05 or seconds[1] > 1.05 or seconds[2] > 1.08:
+        found.append(f"largest seconds before, after and of all {seconds}")
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("index", [0, pytest.param(2, marks=pytest.mark.long)])
-def test_above_the_limit_the_rest_carries_it_after_a_kill(world, folder, index):
+def test_above_the_limit_the_rest_carries_it_after_a_kill(folder, index):
     """Its host refuses datagrams for it, so the others carry the whole limit within a fifth of a
     second. They had reckoned with its share meanwhile and take it back: the seconds around may be a
     little above the limit for that. What single seconds lack is judged in virtual time, by
     tests/sim/kill_test.cpp."""
-    bins = bins_around_a_kill(world, folder, index)
-    before, after = bins[:BEFORE_S * BINS_A_SECOND], bins[(BEFORE_S + TAKEN_OVER_S) * BINS_A_SECOND:]
-    rate = fitted_rate(after) / RATE
-    seconds = [worst_second(some, RATE) for some in (before, after, bins)]
-    print(f"too many {taken_too_many(bins):.3f}, rate {rate:.4f}, largest seconds before, after and of all {seconds}")
-    assert abs(taken_too_many(bins)) <= 0.16
-    assert 0.95 <= rate <= 1.05
-    assert seconds[0] <= 1.05 and seconds[1] <= 1.05 and seconds[2] <= 1.08
+    def run(attempt):
+        with World(folder / str(attempt)) as world:
+            outcome = around_a_kill(world, index)
+            return outcome, outcome[1].span_ns
+
+    def late_s(outcome):
+        return max(outcome[1].lag_ms(), outcome[1].largest("max_ms")) / 1000
+
+    _, found = on_time(run, lambda outcome: beyond_the_limit(outcome[0]), LATE_S, late_s)
+    assert found == []
