@@ -7,6 +7,7 @@
 #include "base/relaxed.h"
 #include "limiter/bucket.h"
 #include "limiter/bucket_state.h"
+#include "limiter/reckoned_limit.h"
 
 // Renews the straight line that a level follows: moves its anchor, settles the counts since the
 // last renewal, and chooses which line is in force, that of the fleet's view or the local one.

@@ -21,23 +21,12 @@ inline constexpr double kSettleTime = 0.5;
 /// larger number would make it switch back and forth when each of many origins offers little,
 /// because the sum of such rates is estimated too low (docs/decisions/0016).
 inline constexpr double kAdaptiveFrom = 3;
-/// A hard edge counts requests one by one when fewer than this many are offered in the window, or
-/// its `low` has room for fewer than this many (see counts_singly()).
-inline constexpr double kFewRequests = 10;
 /// Default debt: the larger of this many seconds of the rate ...
 inline constexpr double kDebtSeconds = 0.2;
 /// ... and this many typical requests.
 inline constexpr double kDebtRequests = 3;
 /// Rounding slack where a level is compared with a border.
 inline constexpr double kLevelSlack = 1e-9;
-/// The longest step of dead reckoning, in seconds. The discard probability counts as constant
-/// within one step, unless what flows in changes it sooner: many times the limit fills a burst of a
-/// tenth of a second within milliseconds.
-inline constexpr double kReckoningStep = 0.02;
-/// The largest number of steps; a longer time is divided into longer steps. So a limit that was at
-/// rest for a minute does not cost 3,000 steps.
-inline constexpr double kMaximumSteps = 64;
-
 /// The standard deviation of an offered rate that is estimated over kRateWindow, when requests of
 /// this weight arrive at random.
 [[nodiscard]] inline double rate_noise(double typical, double rate) {
@@ -97,6 +86,10 @@ struct LawState {
 /// weight = state.typical.
 [[nodiscard]] double discard_probability(const LimitParameters& limit, const LawState& state,
                                          double weight);
+
+/// Whether a limit without a hard edge is judged by the linear law: it is that limit's own, or
+/// there are too few requests for the adaptive one (see kAdaptiveFrom).
+[[nodiscard]] bool is_linear(const LimitParameters& limit, const LawState& state);
 
 /// The laws one by one, at the judged level v (see judged_level()).
 [[nodiscard]] double linear_probability(const LimitParameters& limit, double judged);
@@ -175,61 +168,5 @@ inline constexpr double kSheddingLoad = 1.05;
     return level > limit.low - shedding_room(limit, typical) + kLevelSlack ||
            offered_rate > kSheddingLoad * limit.rate;
 }
-
-/// How much may be added until the level is just above the border from which on typical requests
-/// may be refused; less than 0 if it is above already.
-[[nodiscard]] double room_to_border(const LimitParameters& limit, const LawState& state);
-
-/// Which part of the weight that others offer counts as admitted in the time between messages. It
-/// is 1 - p; but it is 0 at a hard edge that counts requests one by one (see counts_singly()).
-/// There an estimated rate is off by whole requests: one request too many in the estimate would
-/// make the edge refuse, shed, and hand out the rest of its burst over seconds; and while it sheds,
-/// what is reckoned would use up its credit. At such an edge every admitted request is told to the
-/// others at once, so that the known counts are enough.
-[[nodiscard]] double reckoned_share(const LimitParameters& limit, const LawState& state);
-
-/// Whether the edge counts requests one by one, so that reckoned_share() is 0: it has room for
-/// fewer than kFewRequests, or fewer than that are offered in the window.
-[[nodiscard]] inline bool counts_singly(const LimitParameters& limit, const LawState& state) {
-    const double few = kFewRequests * state.typical;
-    return limit.edge() && (limit.low < few || state.offered_rate * kRateWindow < few);
-}
-
-/// One step of dead reckoning: drains, then clamps to [floor, ceiling]. inflow = the weight per
-/// second that is expected to be admitted.
-[[nodiscard]] inline double reckon(const LimitParameters& limit, double level, double inflow,
-                                   double seconds, double floor, double ceiling) {
-    return std::min(ceiling, std::max(floor, level + (inflow - limit.rate) * seconds));
-}
-
-/// Dead reckoning: what a member believes of a limit between messages. Of the weight that the fleet
-/// is offered the law admits the share 1 - p; the level rises by that and falls by the drain. The
-/// limiter, reporters and owners all use this model, so that each can compute what the others
-/// believe.
-struct ReckonedLimit : LawState {
-    double heaviest = 0;  // W: the heaviest admitted weight that has not drained yet
-
-    /// The chance that a typical request is refused.
-    [[nodiscard]] double probability(const LimitParameters& limit) const {
-        return discard_probability(limit, *this, typical);
-    }
-    [[nodiscard]] double ceiling(const LimitParameters& limit) const {
-        return limiter::ceiling(limit, typical, heaviest);
-    }
-    void clamp(const LimitParameters& limit) {
-        level = std::clamp(level, level_floor(limit, typical), ceiling(limit));
-    }
-    /// Adds admitted weight, or takes some away if negative.
-    void add(const LimitParameters& limit, double weight) {
-        level = (weight > 0 ? level_to_charge(level, typical, shedding) : level) + weight;
-        clamp(limit);
-    }
-    /// Advances the model by `seconds`, in which weight is offered at the rate `inflow` by the
-    /// members whose admissions are estimated. Returns the integral of reckoned_share() over the
-    /// time: the open time, in seconds. The level may begin above its ceiling, for instance because
-    /// weight was charged to a record after its anchor: then it only drains until it is below the
-    /// ceiling, and is clamped at the end.
-    double advance(const LimitParameters& limit, double inflow, double seconds);
-};
 
 }  // namespace weir::limiter

@@ -1,7 +1,7 @@
 #pragma once
 // What reporters and owners derive alike from the model of a limit that they run between messages
-// (ReckonedLimit, in limiter/laws.h): what of it may be believed, and how long a sidecar may be
-// quiet about it. Pure functions of plain values.
+// (ReckonedLimit, in limiter/reckoned_limit.h): what of it may be believed, and how long a sidecar
+// may be quiet about it. Pure functions of plain values.
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/instant.h"
-#include "limiter/laws.h"
+#include "limiter/reckoned_limit.h"
 #include "sync/settings.h"
 
 namespace weir::sync {

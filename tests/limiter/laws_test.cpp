@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "fixture.h"
+#include "limiter/reckoned_limit.h"
 #include "tolerance.h"
 
 using namespace weir;

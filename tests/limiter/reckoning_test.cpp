@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "limiter/reckoned_limit.h"
 #include "one_limit.h"
 #include "tolerance.h"
 
