@@ -148,9 +148,14 @@ inline constexpr double kRestRequests = 3;
                : 0.0;
 }
 
-/// The level to which weight is added. A level below 0 is a credit only while the edge sheds.
+/// The lowest level to which weight is added: what has drained below it is lost. A level below 0 is
+/// a credit only while the edge sheds.
+[[nodiscard]] inline double lowest_to_charge(double typical, bool shedding) {
+    return shedding ? -kCreditRequests * typical : 0.0;
+}
+/// The level to which weight is added.
 [[nodiscard]] inline double level_to_charge(double level, double typical, bool shedding) {
-    return std::max(shedding ? -kCreditRequests * typical : 0.0, level);
+    return std::max(lowest_to_charge(typical, shedding), level);
 }
 
 /// Shedding goes on for as long as the offered rate is above this many times the limit's rate.

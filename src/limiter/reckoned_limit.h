@@ -20,7 +20,7 @@ inline constexpr double kReckoningStep = 0.02;
 inline constexpr double kMaximumSteps = 64;
 
 /// A hard edge counts requests one by one when fewer than this many are offered in the window, or
-/// its `low` has room for fewer than this many (see counts_singly()).
+/// its `low` has room for fewer than this many and fewer drain in the window (see counts_singly()).
 inline constexpr double kFewRequests = 10;
 
 /// How much may be added until the level is just above the border from which on typical requests
@@ -35,11 +35,13 @@ inline constexpr double kFewRequests = 10;
 /// others at once, so that the known counts are enough.
 [[nodiscard]] double reckoned_share(const LimitParameters& limit, const LawState& state);
 
-/// Whether the edge counts requests one by one, so that reckoned_share() is 0: it has room for
-/// fewer than kFewRequests, or fewer than that are offered in the window.
+/// Whether the edge counts requests one by one, so that reckoned_share() is 0: fewer than
+/// kFewRequests are offered in the window, or it has room for fewer than that and fewer drain in
+/// the window. (What drains sooner is filled again many times between two messages.)
 [[nodiscard]] inline bool counts_singly(const LimitParameters& limit, const LawState& state) {
     const double few = kFewRequests * state.typical;
-    return limit.edge() && (limit.low < few || state.offered_rate * kRateWindow < few);
+    const bool slow = limit.low < few && limit.rate * kRateWindow < few;
+    return limit.edge() && (slow || state.offered_rate * kRateWindow < few);
 }
 
 /// One step of dead reckoning: drains, then clamps to [floor, ceiling]. inflow = the weight per
@@ -64,9 +66,18 @@ struct ReckonedLimit : LawState {
     void clamp(const LimitParameters& limit) {
         level = std::clamp(level, level_floor(limit, typical), ceiling(limit));
     }
-    /// Adds admitted weight, or takes some away if negative.
-    void add(const LimitParameters& limit, double weight) {
-        level = (weight > 0 ? level_to_charge(level, typical, shedding) : level) + weight;
+    /// The level to which admitted weight is added that has come within the last `seconds`. What an
+    /// empty bucket does not drain is lost; but before the last request of several came, the bucket
+    /// was not empty and drained what the others had filled.
+    [[nodiscard]] double level_before(const LimitParameters& limit, double weight,
+                                      double seconds) const {
+        const double drained = std::clamp(weight - typical, 0.0, limit.rate * seconds);
+        return std::max(lowest_to_charge(typical, shedding) - drained, level);
+    }
+    /// Adds admitted weight that has come within the last `seconds`, or takes some away if
+    /// negative.
+    void add(const LimitParameters& limit, double weight, double seconds = 0) {
+        level = (weight > 0 ? level_before(limit, weight, seconds) : level) + weight;
         clamp(limit);
     }
     /// Advances the model by `seconds`, in which weight is offered at the rate `inflow` by the

@@ -218,8 +218,9 @@ struct OwnedLimit {
     DeltaOutcome receive_new_run(const SyncSettings& settings, OwnedCell& cell,
                                  const DeltaEntry& delta, bool lie, Instant now,
                                  const Accounts& accounts);
-    /// Puts the weight into the bucket as far as there is room, and notes where it went.
-    void pour(double change, double reckoned, WeightLedger* ledger);
+    /// Puts the weight, which was admitted within the last `seconds`, into the bucket as far as
+    /// there is room, and notes where it went.
+    void pour(double change, double seconds, double reckoned, WeightLedger* ledger);
     void note(WeightLedger* ledger, WeightFate fate, double weight) const {
         if (ledger != nullptr) {
             ledger->note(key, life, fate, weight);

@@ -194,7 +194,7 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
     if (bucket.level + change > bucket.ceiling(*parameters)) {
         ++accounts.statistics.ceiling_hits;
     }
-    pour(change, reckoned, accounts.ledger);
+    pour(change, to_seconds(age), reckoned, accounts.ledger);
 }
 
 /// A crowd that comes to an empty hard edge at many origins at once fills it once at each of them,
@@ -218,12 +218,11 @@ void OwnedLimit::make_room_for_crowd(OwnedCell& cell, double increase, double ch
     }
 }
 
-void OwnedLimit::pour(double change, double reckoned, WeightLedger* ledger) {
-    WEIR_ASSERT(parameters.has_value());
+void OwnedLimit::pour(double change, double seconds, double reckoned, WeightLedger* ledger) {
+    WEIR_ASSERT(parameters.has_value() && seconds >= 0);
     const double before =
-        change > 0 ? limiter::level_to_charge(bucket.level, bucket.typical, bucket.shedding)
-                   : bucket.level;
-    bucket.add(*parameters, change);
+        change > 0 ? bucket.level_before(*parameters, change, seconds) : bucket.level;
+    bucket.add(*parameters, change, seconds);
     WEIR_ASSERT(bucket.level <= bucket.ceiling(*parameters));
     const double taken = bucket.level - before;
     note(ledger, WeightFate::counted, reckoned + taken);

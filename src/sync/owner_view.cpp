@@ -70,7 +70,7 @@ void OwnerView::advance(const limiter::LimitParameters& limit, const OriginCount
         first_unacknowledged_ = own.since;
     }
     if (heard_) {
-        const double seconds = to_seconds(now - advanced_);
+        const double seconds = std::max(0.0, to_seconds(now - advanced_));
         bucket_.typical = own.typical;
         if (seconds > 0) {
             bucket_.advance(limit, others_rate(), seconds);
@@ -79,7 +79,7 @@ void OwnerView::advance(const limiter::LimitParameters& limit, const OriginCount
         // An edge that refused here sheds from now on, whether the owner knows it yet or not.
         bucket_.shedding = bucket_.shedding || owner_sheds_ || (own.shedding && limit.edge());
         if (own.net() != net_seen_) {
-            bucket_.add(limit, own.net() - net_seen_);
+            bucket_.add(limit, own.net() - net_seen_, seconds);
         }
     }
     net_seen_ = own.net();

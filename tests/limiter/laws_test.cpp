@@ -274,6 +274,12 @@ TEST_CASE("what others offer is reckoned unless an edge counts single requests")
     CHECK_FALSE(counts_singly(edge, state_of(5, many)));
     const LimitParameters small{.rate = 10, .low = 9.9, .high = 9.9};
     CHECK(counts_singly(small, state_of(5, 1e6)));
+    // So much drains between two messages that single requests say nothing.
+    const LimitParameters quick{.rate = many, .low = 1, .high = 1};
+    CHECK_FALSE(counts_singly(quick, state_of(0, 1e6)));
+    CHECK(counts_singly(quick, state_of(0, many - 0.1)));
+    const LimitParameters slow{.rate = many - 0.1, .low = 1, .high = 1};
+    CHECK(counts_singly(slow, state_of(0, 1e6)));
     LawState shedding = state_of(5, 1);
     shedding.shedding = true;
     CHECK(counts_singly(edge, shedding));

@@ -92,6 +92,30 @@ TEST_CASE("a hard edge ends shedding in the middle of what is reckoned") {
     CHECK_FALSE(filled.shedding);
 }
 
+TEST_CASE("what came over some time has drained meanwhile, except the last request of it") {
+    const LimitParameters edge{.rate = 100, .low = 5, .high = 5};
+    const auto level_after = [&edge](double before, double weight, double seconds, bool shedding) {
+        ReckonedLimit limit = reckoned(before, 0);
+        limit.shedding = shedding;
+        limit.add(edge, weight, seconds);
+        return limit.level;
+    };
+    // In the last 0.1 s ten have drained from a level of 4, and eight have come.
+    CHECK(level_after(-6, 8, 0.1, false) == doctest::Approx(2));
+    // One by one they would find an empty bucket each.
+    CHECK(level_after(-6, 3, 0.1, false) == doctest::Approx(1));
+    CHECK(level_after(-6, 1, 0.1, false) == doctest::Approx(1));
+    CHECK(level_after(-6, 0.5, 0.1, false) == doctest::Approx(0.5));
+    // All at once they find the bucket as it is, with the credit that an edge has while it sheds.
+    CHECK(level_after(-6, 8, 0, false) == doctest::Approx(8));
+    CHECK(level_after(-6, 8, 0, true) == doctest::Approx(8 - kCreditRequests));
+    CHECK(level_after(-6, 2, 0.1, true) == doctest::Approx(2 - 1 - kCreditRequests));
+    // No more than has drained, however much came; and what is taken away is taken as it is.
+    CHECK(level_after(-19, 12, 0.02, false) == doctest::Approx(10));
+    CHECK(level_after(-6, -1, 0.1, true) == doctest::Approx(-7));
+    CHECK(level_after(3, 2, 0.1, false) == doctest::Approx(5));
+}
+
 TEST_CASE("a hundred times the limit fills a small burst to its border, and not beyond") {
     // 10,000 a second, of which 9 fill it to its border: within a millisecond.
     const LimitParameters small{.rate = 100, .low = 10, .high = 20};
