@@ -148,7 +148,7 @@ double renew_view(const Bucket& bucket, double seconds, std::int64_t now) {
         const bool sheds = other.shedding;
         (void)other.advance(limit, was_in_force ? 0 : others, seconds);
         other.shedding = sheds;  // which of the two levels is added to must not matter
-        other.add(limit, own);
+        other.add(limit, own, seconds);
     }
     ReckonedLimit line;
     double open_time = 0;

@@ -20,8 +20,11 @@ inline constexpr double kReckoningStep = 0.02;
 inline constexpr double kMaximumSteps = 64;
 
 /// A hard edge counts requests one by one when fewer than this many are offered in the window, or
-/// its `low` has room for fewer than this many and fewer drain in the window (see counts_singly()).
+/// its `low` has room for fewer than this many, unless it is quick (see counts_singly()).
 inline constexpr double kFewRequests = 10;
+/// An edge is quick whose `low` is at most so many seconds of the rate, if kFewRequests or more
+/// drain in the window. What drains so soon is filled again between two messages.
+inline constexpr double kQuickEdgeSeconds = 0.1;
 
 /// How much may be added until the level is just above the border from which on typical requests
 /// may be refused; less than 0 if it is above already.
@@ -36,12 +39,12 @@ inline constexpr double kFewRequests = 10;
 [[nodiscard]] double reckoned_share(const LimitParameters& limit, const LawState& state);
 
 /// Whether the edge counts requests one by one, so that reckoned_share() is 0: fewer than
-/// kFewRequests are offered in the window, or it has room for fewer than that and fewer drain in
-/// the window. (What drains sooner is filled again many times between two messages.)
+/// kFewRequests are offered in the window, or it has room for fewer than that and is not quick.
 [[nodiscard]] inline bool counts_singly(const LimitParameters& limit, const LawState& state) {
     const double few = kFewRequests * state.typical;
-    const bool slow = limit.low < few && limit.rate * kRateWindow < few;
-    return limit.edge() && (slow || state.offered_rate * kRateWindow < few);
+    const bool quick =
+        limit.rate * kRateWindow >= few && limit.low <= kQuickEdgeSeconds * limit.rate;
+    return limit.edge() && ((limit.low < few && !quick) || state.offered_rate * kRateWindow < few);
 }
 
 /// One step of dead reckoning: drains, then clamps to [floor, ceiling]. inflow = the weight per
@@ -67,8 +70,8 @@ struct ReckonedLimit : LawState {
         level = std::clamp(level, level_floor(limit, typical), ceiling(limit));
     }
     /// The level to which admitted weight is added that has come within the last `seconds`. What an
-    /// empty bucket does not drain is lost; but before the last request of several came, the bucket
-    /// was not empty and drained what the others had filled.
+    /// empty bucket does not drain is lost; but before the last of several typical requests came,
+    /// the bucket was not empty and drained what the others had filled.
     [[nodiscard]] double level_before(const LimitParameters& limit, double weight,
                                       double seconds) const {
         const double drained = std::clamp(weight - typical, 0.0, limit.rate * seconds);

@@ -182,7 +182,8 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
         // It tells of seconds that are over: it may fill the bucket to where shedding is in
         // balance, not beyond. Two healed halves would else pay for their split a second time.
         const double balance = 0.5 * (parameters->low + parameters->high);
-        const double most = std::max(0.0, balance - bucket.level);
+        const double most = std::max(
+            0.0, balance - limiter::level_to_charge(bucket.level, bucket.typical, bucket.shedding));
         note(accounts.ledger, WeightFate::late, std::max(0.0, change - most));
         change = std::min(change, most);
     }
@@ -194,7 +195,8 @@ void OwnedLimit::count(const SyncSettings& settings, OwnedCell& cell, const Delt
     if (bucket.level + change > bucket.ceiling(*parameters)) {
         ++accounts.statistics.ceiling_hits;
     }
-    pour(change, to_seconds(age), reckoned, accounts.ledger);
+    // What drained of a late lump while it came is not in it any more.
+    pour(change, late ? 0 : to_seconds(age), reckoned, accounts.ledger);
 }
 
 /// A crowd that comes to an empty hard edge at many origins at once fills it once at each of them,

@@ -79,7 +79,10 @@ void OwnerView::advance(const limiter::LimitParameters& limit, const OriginCount
         // An edge that refused here sheds from now on, whether the owner knows it yet or not.
         bucket_.shedding = bucket_.shedding || owner_sheds_ || (own.shedding && limit.edge());
         if (own.net() != net_seen_) {
-            bucket_.add(limit, own.net() - net_seen_, seconds);
+            // The view may have rested for long; what is new came after the last look at the
+            // counts.
+            const double over = std::clamp(to_seconds(now - own.since), 0.0, seconds);
+            bucket_.add(limit, own.net() - net_seen_, over);
         }
     }
     net_seen_ = own.net();

@@ -178,6 +178,45 @@ TEST_CASE("a late lump fills to balance at most, and takes nothing away") {
     CHECK(level_after(60, 30, 4, 11s, 0) == doctest::Approx(46));
 }
 
+TEST_CASE("what a late lump keeps is added to an empty bucket, not to what drained below it") {
+    Fixture fixture;
+    fixture.limit.parameters = limiter::LimitParameters{1, 5, 5, -1, limiter::Law::adaptive};
+    fixture.now += 5s;
+    fixture.receive(1, fixture.delta(1, 1, 0));
+    fixture.now += 10s;
+    fixture.limit.advance(fixture.now);
+    CHECK(fixture.limit.bucket.level < -2);
+    DeltaEntry entry = fixture.delta(16, 16, 0);
+    entry.oldest_age = 10s;
+    CHECK(fixture.receive(1, entry) == DeltaOutcome::counted);
+    CHECK(fixture.statistics.late_lumps == 1);
+    CHECK(fixture.limit.bucket.level == doctest::Approx(5));
+}
+
+TEST_CASE("what is told together has drained as it came, once") {
+    const auto level_after = [](Duration first_age, Duration second_age) {
+        Fixture fixture;
+        fixture.limit.parameters = limiter::LimitParameters{100, 5, 5, -1, limiter::Law::adaptive};
+        fixture.now += 5s;
+        fixture.receive(1, fixture.delta(4, 4, 0));
+        fixture.now += 100ms;
+        fixture.limit.advance(fixture.now);
+        CHECK(fixture.limit.bucket.level == doctest::Approx(-6));
+        DeltaEntry entry = fixture.delta(12, 12, 0);
+        entry.oldest_age = first_age;
+        CHECK(fixture.receive(1, entry) == DeltaOutcome::counted);
+        entry = fixture.delta(5, 5, 0);
+        entry.oldest_age = second_age;
+        CHECK(fixture.receive(2, entry) == DeltaOutcome::counted);
+        return fixture.limit.bucket.level;
+    };
+    // Ten have drained since there were four, and thirteen have come.
+    CHECK(level_after(100ms, 100ms) == doctest::Approx(4 - 10 + 8 + 5));
+    // Those of the second origin find what the first one left of it.
+    CHECK(level_after(20ms, 20ms) == doctest::Approx(8 - 2 + 5));
+    CHECK(level_after(0ms, 0ms) == doctest::Approx(8 + 5));
+}
+
 TEST_CASE("a limit does not rest while any rate counts, however small") {
     Fixture fixture;
     fixture.now += 5s;

@@ -112,6 +112,22 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(view.need(settings, edge, own, of_edge, now) == Need::urgent);
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "of what came after a rest only that may have drained which had time to") {
+    const limiter::LimitParameters edge{10, 5, 5, -1, limiter::Law::adaptive};
+    const auto level_after = [&](Duration looked) {
+        view.sent(own, now);
+        CHECK(view.receive(settings, edge, total(0, 0), 7, own, now));
+        now += 60s;
+        own.since = now - looked;
+        admit(5);
+        view.advance(edge, own, now);
+        return view.bucket().level;
+    };
+    CHECK(level_after(10ms) == doctest::Approx(5 - 0.1));
+    CHECK(level_after(200ms) == doctest::Approx(5 - 2));
+}
+
 TEST_CASE_FIXTURE(Fixture, "an owner is asked at once when it is met, and only once") {
     CHECK(need() >= Need::must);
     view.sent(own, now);
