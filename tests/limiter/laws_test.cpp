@@ -280,6 +280,11 @@ TEST_CASE("what others offer is reckoned unless an edge counts single requests")
     CHECK(counts_singly(quick, state_of(0, many - 0.1)));
     const LimitParameters slow{.rate = many - 0.1, .low = 1, .high = 1};
     CHECK(counts_singly(slow, state_of(0, 1e6)));
+    const double tenth = kQuickEdgeSeconds * many;
+    const LimitParameters shorter{.rate = many, .low = tenth, .high = tenth};
+    CHECK_FALSE(counts_singly(shorter, state_of(0, 1e6)));
+    const LimitParameters longer{.rate = many, .low = 1.01 * tenth, .high = 1.01 * tenth};
+    CHECK(counts_singly(longer, state_of(0, 1e6)));
     LawState shedding = state_of(5, 1);
     shedding.shedding = true;
     CHECK(counts_singly(edge, shedding));

@@ -327,6 +327,19 @@ TEST_CASE("the other level of the two gets own weight as the model adds it") {
     CHECK(line.view.view_level.load() == doctest::Approx(0.5));
 }
 
+TEST_CASE("the other level of the two drains while its own weight comes") {
+    OneLimit line({.rate = 100, .low = 5, .high = 5});
+    line.record.level.store(4);
+    line.view.local_level.store(4);
+    line.install({.level = -1});
+    CHECK_FALSE(line.view.view_in_force.load());
+    line.wait(0.1);
+    note_pending(line.viewed(), 8, 8, line.now);
+    line.renew_both();
+    // Ten have drained since there was one less than none, and eight have come.
+    CHECK(line.view.view_level.load() == doctest::Approx(8 - 7));
+}
+
 TEST_CASE("the chance at a shedding edge is at most 1, however small its rate") {
     const LimitParameters edge{.rate = 1e-10, .low = 10, .high = 10};
     for (const double offered : {1e-12, 1e-10, 1e-9, 1.0, 1e9}) {

@@ -178,13 +178,18 @@ TEST_CASE("a late lump fills to balance at most, and takes nothing away") {
     CHECK(level_after(60, 30, 4, 11s, 0) == doctest::Approx(46));
 }
 
+/// Makes it a hard edge of five requests, which drains for so long after the first ones were told.
+void drain_below_empty(Fixture& fixture, double rate, double told, Duration time) {
+    fixture.limit.parameters = limiter::LimitParameters{rate, 5, 5, -1, limiter::Law::adaptive};
+    fixture.now += 5s;
+    fixture.receive(1, fixture.delta(told, told, 0));
+    fixture.now += time;
+    fixture.limit.advance(fixture.now);
+}
+
 TEST_CASE("what a late lump keeps is added to an empty bucket, not to what drained below it") {
     Fixture fixture;
-    fixture.limit.parameters = limiter::LimitParameters{1, 5, 5, -1, limiter::Law::adaptive};
-    fixture.now += 5s;
-    fixture.receive(1, fixture.delta(1, 1, 0));
-    fixture.now += 10s;
-    fixture.limit.advance(fixture.now);
+    drain_below_empty(fixture, 1, 1, 10s);
     CHECK(fixture.limit.bucket.level < -2);
     DeltaEntry entry = fixture.delta(16, 16, 0);
     entry.oldest_age = 10s;
@@ -196,11 +201,7 @@ TEST_CASE("what a late lump keeps is added to an empty bucket, not to what drain
 TEST_CASE("what is told together has drained as it came, once") {
     const auto level_after = [](Duration first_age, Duration second_age) {
         Fixture fixture;
-        fixture.limit.parameters = limiter::LimitParameters{100, 5, 5, -1, limiter::Law::adaptive};
-        fixture.now += 5s;
-        fixture.receive(1, fixture.delta(4, 4, 0));
-        fixture.now += 100ms;
-        fixture.limit.advance(fixture.now);
+        drain_below_empty(fixture, 100, 4, 100ms);
         CHECK(fixture.limit.bucket.level == doctest::Approx(-6));
         DeltaEntry entry = fixture.delta(12, 12, 0);
         entry.oldest_age = first_age;
