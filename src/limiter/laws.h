@@ -27,6 +27,7 @@ inline constexpr double kDebtSeconds = 0.2;
 inline constexpr double kDebtRequests = 3;
 /// Rounding slack where a level is compared with a border.
 inline constexpr double kLevelSlack = 1e-9;
+
 /// The standard deviation of an offered rate that is estimated over kRateWindow, when requests of
 /// this weight arrive at random.
 [[nodiscard]] inline double rate_noise(double typical, double rate) {

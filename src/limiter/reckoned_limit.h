@@ -69,18 +69,22 @@ struct ReckonedLimit : LawState {
     void clamp(const LimitParameters& limit) {
         level = std::clamp(level, level_floor(limit, typical), ceiling(limit));
     }
-    /// The level to which admitted weight is added that has come within the last `seconds`. What an
-    /// empty bucket does not drain is lost; but before the last of several typical requests came,
-    /// the bucket was not empty and drained what the others had filled.
+    /// The level to which admitted weight is added that has come within the last `seconds`, or from
+    /// which some is taken if negative. What an empty bucket does not drain is lost; but before the
+    /// last of several typical requests came, the bucket was not empty and drained what the others
+    /// had filled.
     [[nodiscard]] double level_before(const LimitParameters& limit, double weight,
                                       double seconds) const {
+        if (weight <= 0) {
+            return level;
+        }
         const double drained = std::clamp(weight - typical, 0.0, limit.rate * seconds);
         return std::max(lowest_to_charge(typical, shedding) - drained, level);
     }
     /// Adds admitted weight that has come within the last `seconds`, or takes some away if
     /// negative.
     void add(const LimitParameters& limit, double weight, double seconds = 0) {
-        level = (weight > 0 ? level_before(limit, weight, seconds) : level) + weight;
+        level = level_before(limit, weight, seconds) + weight;
         clamp(limit);
     }
     /// Advances the model by `seconds`, in which weight is offered at the rate `inflow` by the

@@ -222,8 +222,7 @@ void OwnedLimit::make_room_for_crowd(OwnedCell& cell, double increase, double ch
 
 void OwnedLimit::pour(double change, double seconds, double reckoned, WeightLedger* ledger) {
     WEIR_ASSERT(parameters.has_value() && seconds >= 0);
-    const double before =
-        change > 0 ? bucket.level_before(*parameters, change, seconds) : bucket.level;
+    const double before = bucket.level_before(*parameters, change, seconds);
     bucket.add(*parameters, change, seconds);
     WEIR_ASSERT(bucket.level <= bucket.ceiling(*parameters));
     const double taken = bucket.level - before;

@@ -94,9 +94,11 @@ TEST_CASE("a hard edge ends shedding in the middle of what is reckoned") {
 
 TEST_CASE("what came over some time has drained meanwhile, except the last request of it") {
     const LimitParameters edge{.rate = 100, .low = 5, .high = 5};
-    const auto level_after = [&edge](double before, double weight, double seconds, bool shedding) {
+    double typical = 1;
+    const auto level_after = [&](double before, double weight, double seconds, bool shedding) {
         ReckonedLimit limit = reckoned(before, 0);
         limit.shedding = shedding;
+        limit.typical = typical;
         limit.add(edge, weight, seconds);
         return limit.level;
     };
@@ -114,6 +116,12 @@ TEST_CASE("what came over some time has drained meanwhile, except the last reque
     CHECK(level_after(-19, 12, 0.02, false) == doctest::Approx(10));
     CHECK(level_after(-6, -1, 0.1, true) == doctest::Approx(-7));
     CHECK(level_after(3, 2, 0.1, false) == doctest::Approx(5));
+    // Of requests that weigh two each the last one weighs two as well.
+    typical = 2;
+    CHECK(level_after(-6, 8, 0.1, false) == doctest::Approx(2));
+    CHECK(level_after(-6, 3, 0.1, false) == doctest::Approx(2));
+    CHECK(level_after(-6, 1, 0.1, false) == doctest::Approx(1));
+    CHECK(level_after(-6, 8, 0, true) == doctest::Approx(8 - 2 * kCreditRequests));
 }
 
 TEST_CASE("a hundred times the limit fills a small burst to its border, and not beyond") {
