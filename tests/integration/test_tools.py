@@ -1,12 +1,16 @@
 """The tools themselves: what the generator says it sent, the origin counts."""
 
+import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
 from harness import http
-from harness.load import Load, plan, stream
+from harness.lateness import Lateness
+from harness.load import SECOND, Load, plan, stream
 from harness.origin import Origin
 from harness.processes import wait_until
 
@@ -100,3 +104,16 @@ def test_origin_resets_and_reports(folder, origin):
     assert origin.arrivals().keys() == ["key"]
     origin.reset()
     assert origin.arrivals().keys() == []
+
+
+def test_a_process_without_a_processor_is_seen_to_wait():
+    """Two that never sleep share one processor; each is a child of a child of this one."""
+    spin = "import time; end = time.monotonic() + 2\nwhile time.monotonic() < end: pass"
+    share = ["sh", "-c", 'taskset -c "$1" "$0" -c "$2"; exit $?', sys.executable, str(min(os.sched_getaffinity(0))), spin]
+    with Lateness() as late:
+        begin_ns = time.monotonic_ns()
+        both = [subprocess.Popen(share) for _ in range(2)]
+        assert [one.wait(30) for one in both] == [0, 0]
+        end_ns = time.monotonic_ns()
+    assert late.longest_s((begin_ns, end_ns)) >= 0.015
+    assert late.longest_s((end_ns + SECOND, end_ns + 2 * SECOND)) == 0
