@@ -175,6 +175,7 @@ class Owner {
     void hand_quiet_over_again(const gossip::MemberId& to, std::uint16_t shards, Instant now,
                                OwnerSink& sink);
     void send_given(const QuietTold& told, const gossip::MemberId& to, OwnerSink& sink);
+    void give_to_first(QuietTold& told, OwnerSink& sink);
     void order_to_wake(const LimitKey& key, bool all, OwnerSink& sink);
     void note_awake(const LimitKey& key, MemberNumber origin, Instant now, OwnerSink& sink);
     void let_fall_quiet(const gossip::MemberId& origin, const OwnedLimit& limit,

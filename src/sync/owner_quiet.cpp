@@ -211,8 +211,25 @@ void Owner::note_awake(const LimitKey& key, MemberNumber origin, Instant now, Ow
     }
     const OwnedLimit* limit = limits_.find(key);
     // One that was let fall quiet and has not heard of it yet wakes nobody.
-    if (told->bound() > 0 && (limit == nullptr || !limit->is_calm(now))) {
+    if (told->bound() <= 0 || (limit != nullptr && limit->is_calm(now))) {
+        return;
+    }
+    if (is_first(membership::shard_of(key.quota))) {
         wake_quiet(key, now, sink);
+    } else {
+        give_to_first(*told, sink);
+    }
+}
+
+/// A former first owner handed this over when it did not know all members yet, and took this one
+/// for its follower. Origins may have told the true one of the same weight, so it counts only what
+/// it does not have, and nobody adds it.
+void Owner::give_to_first(QuietTold& told, OwnerSink& sink) {
+    const membership::OwnerList& owners = shards_[membership::shard_of(told.key.quota)].owners;
+    told.give();
+    WEIR_ASSERT(told.bound() <= 0);
+    if (!owners.empty()) {
+        send_given(told, owners.front(), sink);
     }
 }
 

@@ -80,6 +80,39 @@ TEST_CASE_FIXTURE(Fixture, "only the first owner confirms, and it hands over wha
     CHECK(level() == plus_minus(80, 0.01));
 }
 
+TEST_CASE_FIXTURE(Fixture, "what was handed to the wrong owner is not counted a second time") {
+    const membership::OwnerList before{member(0), member(1), member(2)};
+    const membership::OwnerList after{member(1), member(0), member(2)};
+    owner.shard_changed(
+        {.shard = membership::shard_of(key.quota), .before = before, .after = after}, now, *this);
+    // By one that has not heard of member 1 yet, and tells that one again when it has.
+    QuietOrder handed{.key = key, .kind = OrderKind::hand_over};
+    handed.level = handed.sum = 20;
+    owner.take_over(handed, now, *this);
+    // The first owner wakes the limit.
+    owner.take_level({.key = key, .kind = OrderKind::level, .level = 60}, now);
+    report(kOrigin, 0, 10);
+    CHECK(level() == plus_minus(60, 0.01));
+    CHECK(ordered(1, OrderKind::level).empty());
+    CHECK(ordered(2, OrderKind::level).empty());
+    REQUIRE(ordered(1, OrderKind::hand_over).size() == 1);
+    CHECK(ordered(1, OrderKind::hand_over)[0].level == plus_minus(20, 0.01));
+    report(kOrigin, 1, 10);
+    CHECK(level() == plus_minus(61, 0.01));
+    CHECK(ordered(1, OrderKind::hand_over).size() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the first owner counts what it lacks of what another one was handed") {
+    CHECK(tell(kOrigin, entry(60, 60)));
+    QuietOrder handed{.key = key, .kind = OrderKind::hand_over};
+    handed.level = handed.sum = 20;
+    owner.take_over(handed, now, *this);
+    CHECK(level() == plus_minus(60, 0.01));
+    handed.level = handed.sum = 70;
+    owner.take_over(handed, now, *this);
+    CHECK(level() == plus_minus(70, 0.01));
+}
+
 TEST_CASE_FIXTURE(Fixture, "last words that come after a goodbye are counted, and expect nothing") {
     parameters.rate = 1;
     owner.refresh_parameters(now);
