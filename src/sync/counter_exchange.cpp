@@ -297,7 +297,7 @@ void CounterExchange::stopped(Instant now) {
     reporter_.ask_anew(now_);
     allowance_owner_.stopped(now_);
     window_owner_.stopped(now_);
-    owner_.stopped(now_, transport_.owners(), *this);
+    owner_.stopped(now_, transport_.owners());
 }
 
 /// By name if the limit is used here; else by the name that was told and our own definitions.

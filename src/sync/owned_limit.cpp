@@ -27,6 +27,7 @@ void OwnedLimit::restart(std::uint32_t new_life, Instant now) {
     life = new_life;
     born = now;
     handed_over = false;
+    level_believed = 0;
     bucket = {};
     open_time = 0;
     undrained = 0;
@@ -58,6 +59,7 @@ void OwnedLimit::advance(Instant now) {
         // What is not certain drains before what is.
         handed_weight =
             std::max(0.0, handed_weight + handed_excess * opened - parameters->rate * seconds);
+        level_believed = std::max(0.0, level_believed - parameters->rate * seconds);
         WEIR_ASSERT(open_time >= 0);
     } else {
         undrained = bucket.level > 0 ? undrained + seconds : 0;

@@ -107,12 +107,23 @@ void OwnedLimit::take_baseline(const SyncSettings& settings, const DeltaEntry& d
         const double own = delta.rate * (open_time - handed_open_time);
         handed_weight = std::max(0.0, handed_weight - own);
     }
-    if (parameters && advanced - born < settings.refill_time &&
+    if (parameters && (!handed_over || remembers()) && advanced - born < settings.refill_time &&
         delta.believed_level > bucket.level) {
+        const double before = bucket.level;
         bucket.level = delta.believed_level;
         bucket.clamp(*parameters);
         handed_weight = 0;
+        note_believed(before);
     }
+}
+
+/// Notes that the level was raised to what an origin believes. Of a limit that takes long to drain
+/// an origin may remember what the owners have lost, so that the higher level always counts there.
+void OwnedLimit::note_believed(double before) {
+    if (!remembers()) {
+        level_believed += std::max(0.0, bucket.level - before);
+    }
+    WEIR_ASSERT(level_believed >= 0);
 }
 
 /// Even alone an origin lets through no more than its bucket holds and what has drained since.

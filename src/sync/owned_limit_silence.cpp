@@ -46,6 +46,10 @@ void OwnedLimit::receive(const SyncSettings& settings, const HandoverEntry& entr
     if (now - born > settings.refill_time) {
         return;  // we know better by now
     }
+    if (first) {
+        bucket.level -= std::min(level_believed, std::max(0.0, bucket.level));
+        level_believed = 0;
+    }
     if (entry.level > bucket.level) {
         bucket.level = entry.level;
         handed_weight = 0;

@@ -53,7 +53,6 @@ OwnedLimit* Owner::obtain(const LimitKey& key, Instant now) {
     const ShardState& shard = shards_[membership::shard_of(key.quota)];
     limit->restart(draw_life(), now);
     limit->born = shard.born;
-    limit->handed_over = shard.filled;
     limit->last_use = limit->looked = now;
     resolve(*limit);
     limits_.wake(*limit, now);

@@ -114,7 +114,7 @@ class Owner {
               const limiter::LimitParameters& parameters, Instant now);
     /// Hands all limits over to the owners that remain.
     void leave(const membership::Owners& owners, Instant now, OwnerSink& sink);
-    void stopped(Instant now, const membership::Owners& owners, OwnerSink& sink);
+    void stopped(Instant now, const membership::Owners& owners);
     void refresh_parameters(Instant now);
     /// These members are gone for so long that their cells are of no use any more.
     void forget(const std::vector<MemberNumber>& members, Instant now);
@@ -146,7 +146,6 @@ class Owner {
 
     struct ShardState {
         bool owned = false;
-        bool filled = false;  // another owner has handed its sums over
         std::uint8_t asks_left = 0;
         Instant born{};
         Instant lost{};

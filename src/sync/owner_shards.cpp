@@ -11,6 +11,8 @@ namespace {
 /// A new owner asks to be filled so often, so far apart.
 constexpr std::uint8_t kAsks = 3;
 constexpr Duration kAskAgain = std::chrono::milliseconds(300);
+/// Who was stopped first tells what it has admitted: of that the others have only reckoned.
+constexpr Duration kTellFirst = std::chrono::milliseconds(100);
 
 bool holds(const membership::OwnerList& list, const gossip::MemberId& member) {
     return std::find(list.begin(), list.end(), member) != list.end();
@@ -52,7 +54,9 @@ void Owner::fill(const HandoverEntry& entry, const std::string& name,
         limit->know(parameters);
     }
     const bool handed_over = limit->handed_over;
+    const double before = limit->bucket.level - limit->level_believed;
     limit->receive(settings_, entry, silence_.side(), now);
+    limit->note_believed(before);
     note_level(*limit);
     limit->handed_over = handed_over;  // what we believed ourselves fills nobody
     limit->held_told = false;
@@ -86,7 +90,6 @@ void Owner::owner_asked(const gossip::MemberId& from, std::uint16_t shards, Inst
 void Owner::begin_shard(membership::Shard shard, const membership::OwnerList& owners, Instant now) {
     ShardState& state = shards_[shard];
     state.owned = true;
-    state.filled = false;
     state.born = now;
     state.owners = owners;
     state.others = owners;
@@ -167,14 +170,18 @@ void Owner::leave(const membership::Owners& owners, Instant now, OwnerSink& sink
     }
 }
 
-void Owner::stopped(Instant now, const membership::Owners& owners, OwnerSink& sink) {
+void Owner::stopped(Instant now, const membership::Owners& owners) {
+    bool waits = false;
     for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
         if (shards_[shard].owned) {
+            waits = waits || shards_[shard].asks_left > 0;
             begin_shard(shard, owners.of(shard), now);
         }
     }
-    asked_at_ = {};
-    ask_again(now, sink);
+    // Who is stopped again and again must not put it off for ever.
+    if (!waits) {
+        asked_at_ = now - (kAskAgain - kTellFirst);
+    }
 }
 
 void Owner::ask_again(Instant now, OwnerSink& sink) {

@@ -22,6 +22,18 @@ struct Fixture : test::OwnedFixture {
         limit.receive(settings, entry, silence.side(), now);
         return entry;
     }
+    /// An origin with an old run is heard for the first time.
+    void believe(MemberNumber from, double level) {
+        DeltaEntry word = delta(300, 300, 0);
+        word.run_age = 60s;
+        word.believed_level = level;
+        CHECK(receive(from, word) == DeltaOutcome::baseline);
+    }
+    void hand_over(double level) {
+        HandoverEntry entry;
+        entry.level = level;
+        limit.receive(settings, entry, silence.side(), now);
+    }
 };
 
 TEST_CASE_FIXTURE(Fixture,
@@ -117,6 +129,52 @@ TEST_CASE_FIXTURE(Fixture,
     limit.bucket.offered_rate = 0;
     pass(1300ms);
     CHECK(limit.bucket.level > 597);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an owner that hands over knows better than origins what was counted") {
+    pass(100ms);
+    believe(1, 120);
+    believe(2, 150);
+    CHECK(limit.bucket.level == doctest::Approx(150));
+    hand_over(90);
+    CHECK(limit.bucket.level == doctest::Approx(90));
+    believe(3, 200);
+    CHECK(limit.bucket.level == doctest::Approx(90));
+    // Of owners the one with the highest level is believed, as always.
+    hand_over(95);
+    hand_over(80);
+    CHECK(limit.bucket.level == doctest::Approx(95));
+}
+
+TEST_CASE_FIXTURE(Fixture, "an owner that hands over does not take away what was counted here") {
+    pass(100ms);
+    believe(1, 50);
+    pass(200ms);  // what was believed drains first
+    CHECK(limit.bucket.level == doctest::Approx(30));
+    DeltaEntry word = delta(330, 330, 0);
+    CHECK(receive(1, word) == DeltaOutcome::counted);
+    CHECK(limit.bucket.level == doctest::Approx(60));
+    hand_over(10);
+    CHECK(limit.bucket.level == doctest::Approx(30));
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is believed above the ceiling is not taken off what was counted") {
+    pass(100ms);
+    believe(1, 10000);
+    const double ceiling = limit.bucket.level;
+    CHECK(ceiling < 1000);
+    hand_over(ceiling - 20);
+    CHECK(limit.bucket.level == doctest::Approx(ceiling - 20));
+}
+
+TEST_CASE_FIXTURE(Fixture, "of a limit that drains slowly origins may know what owners have lost") {
+    limit.know({.rate = 1, .low = 600, .high = 1200});
+    pass(100ms);
+    believe(1, 500);
+    hand_over(90);
+    CHECK(limit.bucket.level == doctest::Approx(500));
+    believe(2, 550);
+    CHECK(limit.bucket.level == doctest::Approx(550));
 }
 
 TEST_CASE_FIXTURE(Fixture, "of a limit that drains quickly nothing is left to take back") {
