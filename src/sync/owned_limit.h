@@ -84,8 +84,9 @@ struct OwnedLimit {
     std::uint32_t life = 0;
     Instant born{};  // when this owner took the shard over, or began anew
     bool handed_over = false;
-    /// By how much the level is higher because origins believed so, until an owner hands over,
-    /// which knows better. Drains before the rest of the level.
+    /// By how much the level is higher because origins, or our own views, believed so. An owner
+    /// that hands over knows better, and its level takes the place. Drains before the rest of the
+    /// level; always 0 for a limit that remembers().
     double level_believed = 0;
     ReckonedLimit bucket;
     double open_time = 0;
@@ -179,8 +180,8 @@ struct OwnedLimit {
     [[nodiscard]] Duration hold_time(const SyncSettings& settings) const {
         return hold.value_or(settings.hold);
     }
-    /// To be called when an origin's belief has raised the level from `before`.
-    void note_believed(double before);
+    /// To be called when a belief has raised the level, of which so much is certain.
+    void note_believed(double certain);
     /// To be called when the limit begins to be awake.
     void begin_awake(Instant now);
     /// Adds weight that was told of the limit while it was quiet.

@@ -109,20 +109,18 @@ void OwnedLimit::take_baseline(const SyncSettings& settings, const DeltaEntry& d
     }
     if (parameters && (!handed_over || remembers()) && advanced - born < settings.refill_time &&
         delta.believed_level > bucket.level) {
-        const double before = bucket.level;
+        const double certain = bucket.level - level_believed;
         bucket.level = delta.believed_level;
         bucket.clamp(*parameters);
         handed_weight = 0;
-        note_believed(before);
+        note_believed(certain);
     }
 }
 
-/// Notes that the level was raised to what an origin believes. Of a limit that takes long to drain
-/// an origin may remember what the owners have lost, so that the higher level always counts there.
-void OwnedLimit::note_believed(double before) {
-    if (!remembers()) {
-        level_believed += std::max(0.0, bucket.level - before);
-    }
+/// Of a limit that takes long to drain an origin may remember what the owners have lost, so that
+/// the higher level always counts there.
+void OwnedLimit::note_believed(double certain) {
+    level_believed = remembers() ? 0 : std::max(0.0, bucket.level - certain);
     WEIR_ASSERT(level_believed >= 0);
 }
 

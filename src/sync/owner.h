@@ -174,7 +174,7 @@ class Owner {
     void hand_quiet_over_again(const gossip::MemberId& to, std::uint16_t shards, Instant now,
                                OwnerSink& sink);
     void send_given(const QuietTold& told, const gossip::MemberId& to, OwnerSink& sink);
-    void give_to_first(QuietTold& told, OwnerSink& sink);
+    void give_to_first(QuietTold& told, Instant now, OwnerSink& sink);
     void order_to_wake(const LimitKey& key, bool all, OwnerSink& sink);
     void note_awake(const LimitKey& key, MemberNumber origin, Instant now, OwnerSink& sink);
     void let_fall_quiet(const gossip::MemberId& origin, const OwnedLimit& limit,
@@ -206,6 +206,7 @@ class Owner {
     }
     // In owner_shards.cpp.
     void hand_over(const gossip::MemberId& to, std::uint16_t shards, Instant now, OwnerSink& sink);
+    void ask_soon();
     void ask_again(Instant now, OwnerSink& sink);
     void begin_shard(membership::Shard shard, const membership::OwnerList& owners, Instant now);
     [[nodiscard]] std::uint32_t draw_life();
@@ -228,6 +229,7 @@ class Owner {
     std::uint64_t level_news_ = 0;
     bool leaves_ = false;  // it has given what it knows to others, and this process ends
     Instant asked_at_{};
+    bool tells_first_ = false;  // it was stopped, and has not asked since
     Pacing pacing_;
 };
 

@@ -205,7 +205,7 @@ void Owner::note_awake(const LimitKey& key, MemberNumber origin, Instant now, Ow
     }
     told->advance(quiet_.shares(), now);
     told->drop_cells([&](const QuietCell& cell) { return cell.member == origin; });
-    if (told->cells.empty() && told->bound() <= 0) {
+    if (told->cells.empty() && told->bound() <= 0 && told->given.sum <= 0) {
         quiet_.remove(key);
         return;
     }
@@ -217,19 +217,27 @@ void Owner::note_awake(const LimitKey& key, MemberNumber origin, Instant now, Ow
     if (is_first(membership::shard_of(key.quota))) {
         wake_quiet(key, now, sink);
     } else {
-        give_to_first(*told, sink);
+        give_to_first(*told, now, sink);
     }
 }
 
-/// A former first owner handed this over when it did not know all members yet, and took this one
-/// for its follower. Origins may have told the true one of the same weight, so it counts only what
-/// it does not have, and nobody adds it.
-void Owner::give_to_first(QuietTold& told, OwnerSink& sink) {
-    const membership::OwnerList& owners = shards_[membership::shard_of(told.key.quota)].owners;
+/// A member that did not know all others yet took this one for the first owner, and handed over to
+/// it. Origins may have told the true first owner of the same weight, so this one counts nothing of
+/// it. It sends it to the first owner, which counts what it lacks.
+void Owner::give_to_first(QuietTold& told, Instant now, OwnerSink& sink) {
+    ShardState& state = shards_[membership::shard_of(told.key.quota)];
+    const OwnedLimit* limit = limits_.find(told.key);
+    if (told.rate <= 0 && limit != nullptr && limit->parameters) {
+        // A hand-over does not say how fast the limit drains, so nothing has drained since it came.
+        told.learn_parameters(*limit->parameters);
+        told.advanced = told.told_at;
+        told.advance(quiet_.shares(), now);
+    }
     told.give();
     WEIR_ASSERT(told.bound() <= 0);
-    if (!owners.empty()) {
-        send_given(told, owners.front(), sink);
+    if (!state.owners.empty()) {
+        send_given(told, state.owners.front(), sink);
+        state.quiet_given = now;
     }
 }
 
@@ -263,6 +271,8 @@ void Owner::take_over(const QuietOrder& order, Instant now, OwnerSink& sink) {
         if (is_awake(*limit, now)) {
             // What woke it may be a part of what is handed over, or this may come a second time.
             limit->add_told(std::max(0.0, order.level - limit->bucket.level));
+            limit->last_use = now;
+            note_level(*limit);
             return;
         }
     }
@@ -271,8 +281,10 @@ void Owner::take_over(const QuietOrder& order, Instant now, OwnerSink& sink) {
         return;
     }
     level_news_ += is_long({.rate = told->rate, .low = told->low}) ? 1U : 0U;
+    // Who is not the first owner may have been taken for it: see give_to_first().
     const double level = limit == nullptr ? 0 : std::max(0.0, limit->bucket.level);
-    if (told->low > 0 && has_to_wake(told->low, told->bound() + level, 0)) {
+    if (is_first(membership::shard_of(order.key.quota)) && told->low > 0 &&
+        has_to_wake(told->low, told->bound() + level, 0)) {
         wake_quiet(order.key, now, sink);
     }
 }
@@ -283,6 +295,9 @@ void Owner::hand_quiet_over(membership::Shard shard, const gossip::MemberId& to,
                             OwnerSink& sink) {
     quiet_.for_each_in_shards(membership::bit_of(shard), now, [&](QuietTold& told) {
         told.give();
+        // What origins tell if this member is the first owner again, another one may have handed
+        // over.
+        told.cells.clear();
         send_given(told, to, sink);
     });
     shards_[shard].quiet_given = now;

@@ -11,7 +11,8 @@ namespace {
 /// A new owner asks to be filled so often, so far apart.
 constexpr std::uint8_t kAsks = 3;
 constexpr Duration kAskAgain = std::chrono::milliseconds(300);
-/// Who was stopped first tells what it has admitted: of that the others have only reckoned.
+/// After a stop an owner tells what it has admitted before it asks. Until then the others have only
+/// reckoned it.
 constexpr Duration kTellFirst = std::chrono::milliseconds(100);
 
 bool holds(const membership::OwnerList& list, const gossip::MemberId& member) {
@@ -54,9 +55,9 @@ void Owner::fill(const HandoverEntry& entry, const std::string& name,
         limit->know(parameters);
     }
     const bool handed_over = limit->handed_over;
-    const double before = limit->bucket.level - limit->level_believed;
+    const double certain = limit->bucket.level - limit->level_believed;
     limit->receive(settings_, entry, silence_.side(), now);
-    limit->note_believed(before);
+    limit->note_believed(certain);
     note_level(*limit);
     limit->handed_over = handed_over;  // what we believed ourselves fills nobody
     limit->held_told = false;
@@ -124,13 +125,13 @@ void Owner::shard_changed(const membership::OwnerChange& change, Instant now, Ow
     }
     if (after && !before) {
         begin_shard(change.shard, change.after, now);
-        asked_at_ = {};
+        ask_soon();
     } else if (after && change.before.size() == 1) {
         // We were alone, on our way in or cut off: the others may know more.
         state.others = change.after;
         std::erase(state.others, self_);
         state.asks_left = kAsks;
-        asked_at_ = {};
+        ask_soon();
     }
     if (before && !after) {
         state.owned = false;
@@ -171,16 +172,22 @@ void Owner::leave(const membership::Owners& owners, Instant now, OwnerSink& sink
 }
 
 void Owner::stopped(Instant now, const membership::Owners& owners) {
-    bool waits = false;
     for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
         if (shards_[shard].owned) {
-            waits = waits || shards_[shard].asks_left > 0;
             begin_shard(shard, owners.of(shard), now);
         }
     }
-    // Who is stopped again and again must not put it off for ever.
-    if (!waits) {
+    // Who is stopped again before it has asked must not put it off time and again.
+    if (!tells_first_) {
+        tells_first_ = true;
         asked_at_ = now - (kAskAgain - kTellFirst);
+    }
+}
+
+/// Asks with the next tick, unless this member was stopped and has to tell first.
+void Owner::ask_soon() {
+    if (!tells_first_) {
+        asked_at_ = {};
     }
 }
 
@@ -188,6 +195,7 @@ void Owner::ask_again(Instant now, OwnerSink& sink) {
     if (asked_at_ != Instant{} && now - asked_at_ < kAskAgain) {
         return;
     }
+    tells_first_ = false;
     std::map<gossip::MemberId, std::uint16_t> asks;
     for (membership::Shard shard = 0; shard < membership::kShards; ++shard) {
         ShardState& state = shards_[shard];

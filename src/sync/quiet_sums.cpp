@@ -115,12 +115,10 @@ void QuietTold::begin_if_empty(Instant now) {
 }
 
 void QuietTold::give() {
-    given.sum = single(bound());
-    given.full = single(level());
+    given.sum = std::max(given.sum, single(bound()));
+    given.full = std::max(given.full, single(level()));
     WEIR_ASSERT(given.sum >= 0 && given.full >= 0);
     clear();
-    // What origins tell if this member is the first owner again, another one may have handed over.
-    cells.clear();
 }
 
 double QuietTold::uncounted(const QuietCell& cell) const {

@@ -41,13 +41,37 @@ TEST_CASE_FIXTURE(Fixture,
     CHECK(asked[2] == stopped + 700ms);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an owner that is stopped time and again asks as soon as it can") {
-    for (int i = 0; i < 3; ++i) {
+TEST_CASE_FIXTURE(Fixture, "an owner that is stopped before it asks does so next time") {
+    for (int i = 0; i < 4; ++i) {
         now += 520ms;
         owner.stopped(now, owners);
         pass(80ms);
     }
     CHECK(asked.size() == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an owner that is stopped after it has asked tells first again") {
+    owner.stopped(now, owners);
+    pass(450ms);
+    CHECK(asked.size() == 2);
+    now += 1s;
+    owner.stopped(now, owners);
+    pass(90ms);
+    CHECK(asked.size() == 2);
+    pass(10ms);
+    CHECK(asked.size() == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture, "who becomes an owner just after a stop does not ask sooner for that") {
+    const membership::Shard shard = membership::shard_of(key.quota);
+    const membership::OwnerList without{member(1), member(2), member(3)};
+    owner.shard_changed({.shard = shard, .before = owners.of(shard), .after = without}, now, *this);
+    owner.stopped(now, owners);
+    owner.shard_changed({.shard = shard, .before = without, .after = owners.of(shard)}, now, *this);
+    pass(90ms);
+    CHECK(asked.empty());
+    pass(10ms);
+    CHECK(asked.size() == 1);
 }
 
 }  // namespace

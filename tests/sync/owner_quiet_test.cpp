@@ -100,6 +100,41 @@ TEST_CASE_FIXTURE(Fixture, "what was handed to the wrong owner is not counted a 
     report(kOrigin, 1, 10);
     CHECK(level() == plus_minus(61, 0.01));
     CHECK(ordered(1, OrderKind::hand_over).size() == 1);
+    // It was lost.
+    owner.owner_asked(member(1), membership::bit_of(membership::shard_of(key.quota)), now, *this);
+    REQUIRE(ordered(1, OrderKind::hand_over).size() == 2);
+    CHECK(ordered(1, OrderKind::hand_over)[1].level == plus_minus(20, 0.01));
+}
+
+TEST_CASE_FIXTURE(Fixture, "who is not the first owner wakes no limit for what it is handed") {
+    CHECK(tell(kOrigin, entry(1, 1)));  // it knows the limit
+    const membership::OwnerList before{member(0), member(1), member(2)};
+    const membership::OwnerList after{member(1), member(0), member(2)};
+    owner.shard_changed(
+        {.shard = membership::shard_of(key.quota), .before = before, .after = after}, now, *this);
+    orders.clear();
+    QuietOrder handed{.key = key, .kind = OrderKind::hand_over};
+    handed.level = handed.sum = 80;
+    owner.take_over(handed, now, *this);
+    CHECK(owner.find(key) == nullptr);
+    CHECK(orders.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "what was handed to the wrong owner has drained when that one gives it") {
+    parameters.rate = 1;
+    owner.refresh_parameters(now);
+    const membership::OwnerList before{member(0), member(1), member(2)};
+    const membership::OwnerList after{member(1), member(0), member(2)};
+    owner.shard_changed(
+        {.shard = membership::shard_of(key.quota), .before = before, .after = after}, now, *this);
+    QuietOrder handed{.key = key, .kind = OrderKind::hand_over};
+    handed.level = handed.sum = 30;
+    owner.take_over(handed, now, *this);
+    pass(20s);
+    report(kOrigin, 0, 10);
+    REQUIRE(ordered(1, OrderKind::hand_over).size() == 1);
+    CHECK(ordered(1, OrderKind::hand_over)[0].level == plus_minus(10, 0.01));
 }
 
 TEST_CASE_FIXTURE(Fixture, "the first owner counts what it lacks of what another one was handed") {
